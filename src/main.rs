@@ -1,0 +1,2 @@
+//! The `windrow` command.
+fn main() {}

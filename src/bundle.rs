@@ -1,0 +1,32 @@
+//! The generated files of one spec for one dialect: in memory first, then written where bytes differ, or compared.
+
+/// One statement as the server takes it, without a client's terminator.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it does, in the words of a progress line: `create procedure windrow_x.run`.
+    pub what: String,
+    /// The SQL text, ending without a semicolon.
+    pub sql: String,
+    /// Whether it must run outside a transaction block (CREATE INDEX CONCURRENTLY).
+    pub alone: bool,
+}
+
+/// One generated file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Path below `generated/`, e.g. `dolphinscheduler/postgres/10_control.sql`.
+    pub path: String,
+    /// The statements in order.
+    pub statements: Vec<Statement>,
+    /// The whole text of the file, as `psql -f` takes it.
+    pub text: String,
+}
+
+/// All files of one spec for one dialect, sorted by path; numbered ones are applied in this order.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// Name of the control schema.
+    pub control: String,
+    /// The files.
+    pub files: Vec<File>,
+}

@@ -1,0 +1,248 @@
+//! The meaning of a spec: tables, edges and rules, with every name resolved and every duration a number.
+//!
+//! A `Graph` knows no dialect and no SQL text. What can be wrong with a spec is found while it is built, as
+//! diagnostics; a graph without errors is always fit to be planned.
+
+/// Index of a table in [`Graph::tables`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub usize);
+
+/// One managed system: its tables, what belongs to what, and what to purge when.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Name of the spec; the control schema is `windrow_<name>` with `-` and `.` turned into `_`.
+    pub name: String,
+    /// One line about the managed system, for headings and comments.
+    pub title: String,
+    /// Schema (PostgreSQL) or database (MySQL, MariaDB) that holds the application's tables.
+    pub schema: String,
+    /// IANA zone in which the application writes its zone-less timestamps.
+    pub time_zone: String,
+    /// Every managed table, sorted by name.
+    pub tables: Vec<Table>,
+    /// Tables left alone on purpose, sorted by name.
+    pub ignored: Vec<Ignored>,
+    /// The rules, in the order of the file, which is the order of a run.
+    pub rules: Vec<Rule>,
+    /// When the scheduled run starts, as a five-field cron expression in UTC.
+    pub schedule: String,
+}
+
+/// A managed table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Name as the catalog has it.
+    pub name: String,
+    /// Key columns; empty for a table that is nobody's parent and needs none.
+    pub key: Vec<Column>,
+    /// What a row of this table belongs to: it goes with any of these parents.
+    pub edges: Vec<Edge>,
+}
+
+/// A column with the type that the spec declares for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name as the catalog has it.
+    pub name: String,
+    /// Declared type.
+    pub kind: Kind,
+}
+
+/// The column types that keys, edges and conditions may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 16 bits.
+    Smallint,
+    /// 32 bits.
+    Integer,
+    /// 64 bits.
+    Bigint,
+    /// 128-bit identifier.
+    Uuid,
+    /// Text of any declared length.
+    Varchar,
+    /// Zone-less date and time, in the spec's time zone.
+    Timestamp,
+    /// An instant.
+    Timestamptz,
+}
+
+/// A row of the owning table belongs to the parent row whose key its columns name.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Column of the child table.
+    pub column: Column,
+    /// The parent table.
+    pub parent: TableId,
+    /// Column of the parent table: its key.
+    pub parent_column: Column,
+    /// A value, besides NULL, that means "no parent" (DolphinScheduler writes 0).
+    pub none: Option<Literal>,
+}
+
+/// A constant of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Literal {
+    /// A whole number.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A table that the completeness check leaves alone.
+#[derive(Clone, Debug)]
+pub struct Ignored {
+    /// Name as the catalog has it.
+    pub table: String,
+    /// Why it is left alone.
+    pub reason: String,
+}
+
+/// What to purge: a root table, who is eligible, when, how much.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Name; the rule's routines start with it.
+    pub name: String,
+    /// The table of the roots (and of their descendants).
+    pub root: TableId,
+    /// Rows of the root table that are roots: every listed column has one of the listed values.
+    pub candidates: Vec<Condition>,
+    /// Rows of the root table that are final: every listed column has one of the listed values.
+    pub r#final: Vec<Condition>,
+    /// When a row of the root table ended; `Timestamp` or `Timestamptz`.
+    pub end_time: Column,
+    /// Relation tables that link a member to its descendants.
+    pub hierarchy: Vec<Link>,
+    /// What happens to a family that shares a member with another.
+    pub shared: Shared,
+    /// How long ended families are kept.
+    pub retention: Retention,
+    /// How much a run takes at once.
+    pub limits: Limits,
+    /// Files outside the database that deleted rows name.
+    pub artifacts: Vec<Artifact>,
+    /// Further names for the figures of the preview and run documents, in the order of the file.
+    pub report: Vec<ReportField>,
+    /// The tables whose rows go, children before parents, the root table last.
+    pub order: Vec<TableId>,
+}
+
+/// `column` has one of `values`. NULL never matches.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// Column of the rule's root table.
+    pub column: Column,
+    /// At least one value, all integers or all texts.
+    pub values: Vec<Literal>,
+}
+
+/// A relation table whose rows say: `parent`'s member has the descendant `child`.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The relation table; both columns are edges of it to the root table.
+    pub table: TableId,
+    /// Column that names the upper member.
+    pub parent: Column,
+    /// Column that names the descendant.
+    pub child: Column,
+}
+
+/// The two readings of "a family with a shared member".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// Nothing is deleted from under a parent that stays: families that share a member go together or not at all.
+    Closed,
+    /// A root's own verdict decides, whoever else links to its members.
+    Literal,
+}
+
+/// How long ended families are kept. All durations are in seconds; a day is 86,400 s.
+#[derive(Clone, Debug)]
+pub struct Retention {
+    /// Retention where no policy says otherwise.
+    pub default: i64,
+    /// No policy, option or call can go under this.
+    pub minimum: i64,
+    /// Added to every retention.
+    pub safety_lag: i64,
+    /// Column of the root table by which policies are set, e.g. the project.
+    pub per: Option<Column>,
+    /// Only scopes with an enabled policy row are cleaned.
+    pub opt_in: bool,
+}
+
+/// Defaults of the rule's settings; a row of the `setting` table overrides each.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Families in one transaction.
+    pub batch_families: i64,
+    /// Families in one run.
+    pub run_families: i64,
+    /// Seconds that one run may take.
+    pub time_budget: i64,
+    /// Milliseconds that a statement waits for a lock.
+    pub lock_timeout: i64,
+    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
+    pub retries: i64,
+}
+
+/// A file that a deleted row names, to be removed by `windrow artifacts`.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    /// Table of the rows that name files.
+    pub table: TableId,
+    /// Column that names the host; none: the file is not tied to a host.
+    pub host: Option<String>,
+    /// Column that names the path; rows with NULL or '' name no file.
+    pub path: String,
+}
+
+/// A further name for a figure, so that a document answers in the words of the managed system.
+#[derive(Clone, Debug)]
+pub struct ReportField {
+    /// The JSON key.
+    pub name: String,
+    /// Which document carries it.
+    pub document: Document,
+    /// What it stands for.
+    pub figure: Figure,
+}
+
+/// The two documents that a report field can be part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// What `preview` answers.
+    Preview,
+    /// What `run` answers.
+    Run,
+}
+
+/// The figures that can be given a further name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Families deleted, or that would be.
+    Families,
+    /// Rows of one table deleted, or that would be.
+    Table(TableId),
+    /// End time of the oldest family that would go.
+    OldestEndTime,
+    /// Keys of the first roots that would go.
+    SampleRoots,
+    /// Skipped families by reason, an object.
+    Skipped,
+    /// Number of skipped families.
+    SkippedFamilies,
+    /// Whether nothing was truly deleted.
+    DryRun,
+    /// Files of the outbox that could not be removed so far.
+    ArtifactFailures,
+    /// Duration in milliseconds.
+    DurationMs,
+}
+
+impl Graph {
+    /// The table behind an id.
+    pub fn table(&self, id: TableId) -> &Table {
+        &self.tables[id.0]
+    }
+}

@@ -8,4 +8,7 @@
 //! ```
 
 pub mod bundle;
+pub mod dialect;
 pub mod graph;
+pub mod plan;
+pub mod render;

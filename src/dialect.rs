@@ -1,6 +1,8 @@
 //! What differs between the servers, and how a value is written for each: the only file that names `sea_query`.
 
-use sea_query::{Alias, Expr, ExprTrait, IntoIden, PostgresQueryBuilder, QueryBuilder, QuotedBuilder, SimpleExpr};
+use sea_query::{
+    Alias, Expr, ExprTrait, IntoIden, PostgresQueryBuilder, QueryBuilder, QuotedBuilder, SimpleExpr,
+};
 
 use crate::graph::{Condition, Kind, Literal};
 
@@ -47,7 +49,9 @@ impl Dialect {
     pub fn ident(self, name: &str) -> String {
         let mut text = String::new();
         match self {
-            Dialect::Postgres => PostgresQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text),
+            Dialect::Postgres => {
+                PostgresQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
+            }
         }
         text
     }
@@ -64,12 +68,18 @@ impl Dialect {
 
     /// A condition on a column of the row alias `row`: one value with `=`, several with `IN`.
     pub fn condition(self, row: &str, condition: &Condition) -> String {
-        self.compare(Expr::col((Alias::new(row), Alias::new(&condition.column.name))), &condition.values)
+        self.compare(
+            Expr::col((Alias::new(row), Alias::new(&condition.column.name))),
+            &condition.values,
+        )
     }
 
     /// The same condition without a row alias, as an index predicate wants it.
     pub fn index_condition(self, condition: &Condition) -> String {
-        self.compare(Expr::col(Alias::new(&condition.column.name)), &condition.values)
+        self.compare(
+            Expr::col(Alias::new(&condition.column.name)),
+            &condition.values,
+        )
     }
 
     /// Name of a column type.

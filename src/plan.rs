@@ -50,13 +50,24 @@ pub struct IndexNeed {
 
 /// Makes the plan of a graph.
 pub fn make(graph: &Graph) -> Plan {
-    let purges: Vec<Purge> = graph.rules.iter().enumerate().map(|(index, rule)| purge(graph, index, rule)).collect();
-    let mut indexes: Vec<IndexNeed> = graph.rules.iter().map(|rule| scan_index(graph, rule)).collect();
+    let purges: Vec<Purge> = graph
+        .rules
+        .iter()
+        .enumerate()
+        .map(|(index, rule)| purge(graph, index, rule))
+        .collect();
+    let mut indexes: Vec<IndexNeed> = graph
+        .rules
+        .iter()
+        .map(|rule| scan_index(graph, rule))
+        .collect();
     for step in purges.iter().flat_map(|purge| &purge.steps) {
         let table = graph.table(step.table);
         for edge in &step.edges {
             let columns = vec![edge.column.name.clone()];
-            let known = indexes.iter().any(|index| index.table == step.table && index.columns == columns);
+            let known = indexes
+                .iter()
+                .any(|index| index.table == step.table && index.columns == columns);
             if known || table.indexed.contains(&edge.column.name) {
                 continue;
             }
@@ -64,7 +75,11 @@ pub fn make(graph: &Graph) -> Plan {
                 table: step.table,
                 columns,
                 conditions: Vec::new(),
-                why: format!("{} is searched by the rows of {} that go.", table.name, graph.table(edge.parent).name),
+                why: format!(
+                    "{} is searched by the rows of {} that go.",
+                    table.name,
+                    graph.table(edge.parent).name
+                ),
             });
         }
     }
@@ -80,7 +95,12 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         .iter()
         .rev()
         .copied()
-        .filter(|id| *id != rule.root && steps.iter().any(|step| step.edges.iter().any(|edge| edge.parent == *id)))
+        .filter(|id| {
+            *id != rule.root
+                && steps
+                    .iter()
+                    .any(|step| step.edges.iter().any(|edge| edge.parent == *id))
+        })
         .collect();
     let root_kind = graph.table(rule.root).key[0].kind;
     let id_kind = rule
@@ -88,24 +108,48 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         .iter()
         .flat_map(|link| [link.parent.kind, link.child.kind])
         .fold(root_kind, wider);
-    Purge { rule: index, id_kind, collects, steps }
+    Purge {
+        rule: index,
+        id_kind,
+        collects,
+        steps,
+    }
 }
 
 fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
     let table = graph.table(id);
     if id == rule.root {
-        return Step { table: id, edges: Vec::new(), why: format!("{}: the members themselves go last.", table.name) };
+        return Step {
+            table: id,
+            edges: Vec::new(),
+            why: format!("{}: the members themselves go last.", table.name),
+        };
     }
-    let edges: Vec<Edge> = table.edges.iter().filter(|edge| rule.order.contains(&edge.parent)).cloned().collect();
-    let mut parents: Vec<&str> = edges.iter().map(|edge| graph.table(edge.parent).name.as_str()).collect();
+    let edges: Vec<Edge> = table
+        .edges
+        .iter()
+        .filter(|edge| rule.order.contains(&edge.parent))
+        .cloned()
+        .collect();
+    let mut parents: Vec<&str> = edges
+        .iter()
+        .map(|edge| graph.table(edge.parent).name.as_str())
+        .collect();
     let both_ends = parents.len() == 2 && parents[0] == parents[1];
     parents.dedup();
     let why = if both_ends {
-        format!("{}: a link goes with either of its ends in {}.", table.name, parents[0])
+        format!(
+            "{}: a link goes with either of its ends in {}.",
+            table.name, parents[0]
+        )
     } else {
         format!("{}: rows belong to {}.", table.name, parents.join(" or "))
     };
-    Step { table: id, edges, why }
+    Step {
+        table: id,
+        edges,
+        why,
+    }
 }
 
 /// Oldest first, without a sort: the scope, then the time, then the key. A state in front of the time would force a sort.
@@ -120,13 +164,20 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         table: rule.root,
         columns,
         conditions: eligible(rule),
-        why: format!("Rule {} reads the roots that are final, oldest first.", rule.name),
+        why: format!(
+            "Rule {} reads the roots that are final, oldest first.",
+            rule.name
+        ),
     }
 }
 
 /// The conditions that make a row of the root table a root that is final.
 pub fn eligible(rule: &Rule) -> Vec<Condition> {
-    rule.candidates.iter().chain(&rule.r#final).cloned().collect()
+    rule.candidates
+        .iter()
+        .chain(&rule.r#final)
+        .cloned()
+        .collect()
 }
 
 fn wider(a: Kind, b: Kind) -> Kind {

@@ -7,19 +7,53 @@ use sha2::{Digest, Sha256};
 
 use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
-use crate::graph::{Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, TableId};
+use crate::graph::{
+    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, TableId,
+};
 use crate::plan::{self, IndexNeed, Plan, Purge};
 
 /// The template sources, by dialect folder and file name.
 const TEMPLATES: &[(&str, &str, &str)] = &[
-    ("postgres", "10_control.sql", include_str!("../templates/postgres/10_control.sql")),
-    ("postgres", "20_indexes.sql", include_str!("../templates/postgres/20_indexes.sql")),
-    ("postgres", "30_rule.sql", include_str!("../templates/postgres/30_rule.sql")),
-    ("postgres", "40_run.sql", include_str!("../templates/postgres/40_run.sql")),
-    ("postgres", "50_grants.sql", include_str!("../templates/postgres/50_grants.sql")),
-    ("postgres", "60_schedule.sql", include_str!("../templates/postgres/60_schedule.sql")),
-    ("postgres", "90_uninstall.sql", include_str!("../templates/postgres/90_uninstall.sql")),
-    ("postgres", "verify.sql", include_str!("../templates/postgres/verify.sql")),
+    (
+        "postgres",
+        "10_control.sql",
+        include_str!("../templates/postgres/10_control.sql"),
+    ),
+    (
+        "postgres",
+        "20_indexes.sql",
+        include_str!("../templates/postgres/20_indexes.sql"),
+    ),
+    (
+        "postgres",
+        "30_rule.sql",
+        include_str!("../templates/postgres/30_rule.sql"),
+    ),
+    (
+        "postgres",
+        "40_run.sql",
+        include_str!("../templates/postgres/40_run.sql"),
+    ),
+    (
+        "postgres",
+        "50_grants.sql",
+        include_str!("../templates/postgres/50_grants.sql"),
+    ),
+    (
+        "postgres",
+        "60_schedule.sql",
+        include_str!("../templates/postgres/60_schedule.sql"),
+    ),
+    (
+        "postgres",
+        "90_uninstall.sql",
+        include_str!("../templates/postgres/90_uninstall.sql"),
+    ),
+    (
+        "postgres",
+        "verify.sql",
+        include_str!("../templates/postgres/verify.sql"),
+    ),
 ];
 
 /// The routines that an auditor may call: they read.
@@ -27,8 +61,23 @@ const AUDITOR_ROUTINES: &[&str] = &["preview", "verify", "run_result", "orphans"
 
 /// The routines that an operator may call besides.
 const OPERATOR_ROUTINES: &[&str] = &[
-    "run", "run_begin", "run_end", "purge", "purge_begin", "purge_end", "check_rule", "pause", "resume", "arm", "set_policy",
-    "drop_policy", "set_hold", "release_hold", "set_setting", "claim_artifacts", "finish_artifact",
+    "run",
+    "run_begin",
+    "run_end",
+    "purge",
+    "purge_begin",
+    "purge_end",
+    "check_rule",
+    "pause",
+    "resume",
+    "arm",
+    "set_policy",
+    "drop_policy",
+    "set_hold",
+    "release_hold",
+    "set_setting",
+    "claim_artifacts",
+    "finish_artifact",
 ];
 
 /// The name of the control schema of a spec.
@@ -48,15 +97,24 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     tera.autoescape_on(Vec::new());
     for (dialect_folder, name, source) in TEMPLATES {
         if *dialect_folder == folder {
-            tera.add_raw_template(name, source).with_context(|| format!("cannot read the template `{folder}/{name}`"))?;
+            tera.add_raw_template(name, source)
+                .with_context(|| format!("cannot read the template `{folder}/{name}`"))?;
         }
     }
     let mut view = spec_view(graph, &plan, dialect);
     // The routines are listed by verify(), which is one of them: render once to learn their names, then for good.
     let draft = files(graph, &tera, folder, &view)?;
-    view.routines = draft.iter().flat_map(|file| &file.statements).filter_map(|statement| routine(&statement.what)).map(|name| dialect.text(name)).collect();
+    view.routines = draft
+        .iter()
+        .flat_map(|file| &file.statements)
+        .filter_map(|statement| routine(&statement.what))
+        .map(|name| dialect.text(name))
+        .collect();
     view.routines.sort();
-    Ok(Bundle { control: view.control.clone(), files: files(graph, &tera, folder, &view)? })
+    Ok(Bundle {
+        control: view.control.clone(),
+        files: files(graph, &tera, folder, &view)?,
+    })
 }
 
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
@@ -67,7 +125,11 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
         let root = &graph.table(rule.root).name;
-        let scope = if rule.retention.per.is_some() && rule.retention.opt_in { format!("i.{} = 1 AND ", view.per) } else { String::new() };
+        let scope = if rule.retention.per.is_some() && rule.retention.opt_in {
+            format!("i.{} = 1 AND ", view.per)
+        } else {
+            String::new()
+        };
         probes.push(Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: root.clone(),
@@ -92,13 +154,28 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
                 vec![(view.key.clone(), purge.id_kind)]
             } else {
-                step.edges.iter().map(|edge| (dialect.ident(&edge.column.name), if edge.parent == rule.root { purge.id_kind } else { edge.parent_column.kind })).collect()
+                step.edges
+                    .iter()
+                    .map(|edge| {
+                        (
+                            dialect.ident(&edge.column.name),
+                            if edge.parent == rule.root {
+                                purge.id_kind
+                            } else {
+                                edge.parent_column.kind
+                            },
+                        )
+                    })
+                    .collect()
             };
             for (column, kind) in columns {
                 probes.push(Probe {
                     what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
                     table: table.name.clone(),
-                    sql: format!("DELETE FROM {name} AS t WHERE t.{column} = ANY ({})", keys(kind)),
+                    sql: format!(
+                        "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
+                        keys(kind)
+                    ),
                 });
             }
         }
@@ -108,24 +185,75 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
 
 fn files(graph: &Graph, tera: &tera::Tera, folder: &str, view: &SpecView) -> Result<Vec<File>> {
     let mut files = Vec::new();
-    let mut add = |template: &str, name: &str, purpose: &str, context: &tera::Context| -> Result<()> {
-        let body = tera.render(template, context).with_context(|| format!("cannot render the template `{folder}/{template}`"))?;
-        files.push(file(graph, format!("{}/{folder}/{name}", graph.name), purpose, &body));
-        Ok(())
-    };
+    let mut add =
+        |template: &str, name: &str, purpose: &str, context: &tera::Context| -> Result<()> {
+            let body = tera
+                .render(template, context)
+                .with_context(|| format!("cannot render the template `{folder}/{template}`"))?;
+            files.push(file(
+                graph,
+                format!("{}/{folder}/{name}", graph.name),
+                purpose,
+                &body,
+            ));
+            Ok(())
+        };
     let context = tera::Context::from_serialize(view)?;
-    add("10_control.sql", "10_control.sql", "the control schema: policies, holds, settings and the ledger", &context)?;
-    add("20_indexes.sql", "20_indexes.sql", "the indexes that the statements need and the application lacks", &context)?;
+    add(
+        "10_control.sql",
+        "10_control.sql",
+        "the control schema: policies, holds, settings and the ledger",
+        &context,
+    )?;
+    add(
+        "20_indexes.sql",
+        "20_indexes.sql",
+        "the indexes that the statements need and the application lacks",
+        &context,
+    )?;
     for rule in &view.rules {
         let mut context = context.clone();
         context.insert("rule", rule);
-        add("30_rule.sql", &format!("30_{}.sql", rule.name), &format!("the rule {}: who may go, and the statements that delete", rule.name), &context)?;
+        add(
+            "30_rule.sql",
+            &format!("30_{}.sql", rule.name),
+            &format!(
+                "the rule {}: who may go, and the statements that delete",
+                rule.name
+            ),
+            &context,
+        )?;
     }
-    add("40_run.sql", "40_run.sql", "run, preview, purge, verify and what operates them", &context)?;
-    add("50_grants.sql", "50_grants.sql", "the roles and their rights", &context)?;
-    add("60_schedule.sql", "60_schedule.sql", "the schedule", &context)?;
-    add("90_uninstall.sql", "90_uninstall.sql", "the undo of everything else; NOT part of an installation", &context)?;
-    add("verify.sql", "verify.sql", "read-only checks, safe anywhere", &context)?;
+    add(
+        "40_run.sql",
+        "40_run.sql",
+        "run, preview, purge, verify and what operates them",
+        &context,
+    )?;
+    add(
+        "50_grants.sql",
+        "50_grants.sql",
+        "the roles and their rights",
+        &context,
+    )?;
+    add(
+        "60_schedule.sql",
+        "60_schedule.sql",
+        "the schedule",
+        &context,
+    )?;
+    add(
+        "90_uninstall.sql",
+        "90_uninstall.sql",
+        "the undo of everything else; NOT part of an installation",
+        &context,
+    )?;
+    add(
+        "verify.sql",
+        "verify.sql",
+        "read-only checks, safe anywhere",
+        &context,
+    )?;
     Ok(files)
 }
 
@@ -143,11 +271,18 @@ fn file(graph: &Graph, path: String, purpose: &str, body: &str) -> File {
     let mut open: Option<(String, bool, String)> = None;
     let mut close = |open: &mut Option<(String, bool, String)>| {
         if let Some((what, alone, chunk)) = open.take() {
-            statements.push(Statement { what, sql: trim_statement(&chunk), alone });
+            statements.push(Statement {
+                what,
+                sql: trim_statement(&chunk),
+                alone,
+            });
         }
     };
     for line in tidy(body).lines() {
-        let marker = line.strip_prefix("--# ").map(|what| (what, false)).or_else(|| line.strip_prefix("--! ").map(|what| (what, true)));
+        let marker = line
+            .strip_prefix("--# ")
+            .map(|what| (what, false))
+            .or_else(|| line.strip_prefix("--! ").map(|what| (what, true)));
         if let Some((what, alone)) = marker {
             if let Some((_, _, chunk)) = &open
                 && let Some(found) = body_hash(chunk)
@@ -167,25 +302,40 @@ fn file(graph: &Graph, path: String, purpose: &str, body: &str) -> File {
         }
     }
     close(&mut open);
-    File { path, statements, text: tidy(&text) }
+    File {
+        path,
+        statements,
+        text: tidy(&text),
+    }
 }
 
 /// The first twelve hex digits of the SHA-256 of a routine's body, as verify() computes it from the catalog.
 fn body_hash(sql: &str) -> Option<String> {
     let body = sql.split("$windrow$").nth(1)?;
-    Some(Sha256::digest(body.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    Some(
+        Sha256::digest(body.as_bytes())
+            .iter()
+            .take(6)
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    )
 }
 
 /// The name of the routine that a statement creates.
 fn routine(what: &str) -> Option<&str> {
-    let name = what.strip_prefix("create function ").or_else(|| what.strip_prefix("create procedure "))?;
+    let name = what
+        .strip_prefix("create function ")
+        .or_else(|| what.strip_prefix("create procedure "))?;
     name.split_once('.').map(|(_, name)| name)
 }
 
 /// A chunk without the comments that introduce the next one, and without the client's terminator.
 fn trim_statement(chunk: &str) -> String {
     let mut lines: Vec<&str> = chunk.lines().collect();
-    while lines.last().is_some_and(|line| line.trim().is_empty() || line.starts_with("--")) {
+    while lines
+        .last()
+        .is_some_and(|line| line.trim().is_empty() || line.starts_with("--"))
+    {
         lines.pop();
     }
     lines.join("\n").trim().trim_end_matches(';').to_owned()
@@ -250,6 +400,7 @@ struct RuleView {
     first_key: String,
     cutoff_of_policy: String,
     cutoff_of_default: String,
+    cutoff_of_preview: String,
     age_of_oldest: String,
     retention: i64,
     minimum: i64,
@@ -369,17 +520,46 @@ struct IndexView {
 
 fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     let control = control_name(graph);
-    let rules: Vec<RuleView> = plan.purges.iter().map(|purge| rule_view(graph, purge, dialect)).collect();
-    let indexes: Vec<IndexView> = plan.indexes.iter().map(|index| index_view(graph, index, dialect)).collect();
-    let mut tables: Vec<TableId> = plan.purges.iter().flat_map(|purge| purge.steps.iter().map(|step| step.table)).collect();
+    let rules: Vec<RuleView> = plan
+        .purges
+        .iter()
+        .map(|purge| rule_view(graph, purge, dialect))
+        .collect();
+    let indexes: Vec<IndexView> = plan
+        .indexes
+        .iter()
+        .map(|index| index_view(graph, index, dialect))
+        .collect();
+    let mut tables: Vec<TableId> = plan
+        .purges
+        .iter()
+        .flat_map(|purge| purge.steps.iter().map(|step| step.table))
+        .collect();
     tables.sort();
     tables.dedup();
-    let edges = tables.iter().flat_map(|id| graph.table(*id).edges.iter().map(|edge| orphan_view(graph, *id, edge, dialect))).collect();
+    let edges = tables
+        .iter()
+        .flat_map(|id| {
+            graph
+                .table(*id)
+                .edges
+                .iter()
+                .map(|edge| orphan_view(graph, *id, edge, dialect))
+        })
+        .collect();
     let mut roots: Vec<TableId> = graph.rules.iter().map(|rule| rule.root).collect();
     roots.sort();
     roots.dedup();
     let per_rule = |suffixes: &[&str]| -> Vec<String> {
-        graph.rules.iter().flat_map(|rule| suffixes.iter().map(move |suffix| format!("{}_{suffix}", rule.name))).collect()
+        graph
+            .rules
+            .iter()
+            .flat_map(|rule| {
+                suffixes
+                    .iter()
+                    .map(move |suffix| format!("{}_{suffix}", rule.name))
+            })
+            .collect()
     };
     SpecView {
         control_literal: dialect.text(&control),
@@ -424,12 +604,32 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         )
     };
     let per = rule.retention.per.as_ref();
-    let names = ["id", "final", "root", "ended"].into_iter().chain(per.map(|_| "scope"));
-    let all = |conditions: Vec<String>| if conditions.is_empty() { "true".to_owned() } else { format!("({}) IS TRUE", conditions.join(" AND ")) };
-    let candidates: Vec<String> = rule.candidates.iter().map(|condition| dialect.condition("i", condition)).collect();
-    let finals: Vec<String> = rule.r#final.iter().map(|condition| dialect.condition("i", condition)).collect();
+    let names = ["id", "final", "root", "ended"]
+        .into_iter()
+        .chain(per.map(|_| "scope"));
+    let all = |conditions: Vec<String>| {
+        if conditions.is_empty() {
+            "true".to_owned()
+        } else {
+            format!("({}) IS TRUE", conditions.join(" AND "))
+        }
+    };
+    let candidates: Vec<String> = rule
+        .candidates
+        .iter()
+        .map(|condition| dialect.condition("i", condition))
+        .collect();
+    let finals: Vec<String> = rule
+        .r#final
+        .iter()
+        .map(|condition| dialect.condition("i", condition))
+        .collect();
     let mut level_columns = vec![
-        format!("i.{}::{} AS id", dialect.ident(&key.name), dialect.kind(purge.id_kind)),
+        format!(
+            "i.{}::{} AS id",
+            dialect.ident(&key.name),
+            dialect.kind(purge.id_kind)
+        ),
         format!("{} AS final", all(finals)),
         format!("{} AS root", all(candidates.clone())),
         format!("i.{} AS ended", dialect.ident(&rule.end_time.name)),
@@ -445,9 +645,16 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             table_literal: dialect.text(&graph.table(step.table).name),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
-                vec![EdgeView { column: dialect.ident(&key.name), keys: "o_members".to_owned(), keys_of_rows: "p_members".to_owned() }]
+                vec![EdgeView {
+                    column: dialect.ident(&key.name),
+                    keys: "o_members".to_owned(),
+                    keys_of_rows: "p_members".to_owned(),
+                }]
             } else {
-                step.edges.iter().map(|edge| edge_view(graph, rule, edge, dialect)).collect()
+                step.edges
+                    .iter()
+                    .map(|edge| edge_view(graph, rule, edge, dialect))
+                    .collect()
             },
         })
         .collect();
@@ -461,16 +668,27 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 key: dialect.ident(&table.key[0].name),
                 key_type: dialect.kind(table.key[0].kind),
                 table: dialect.qualified(&graph.schema, &table.name),
-                edges: table.edges.iter().filter(|edge| rule.order.contains(&edge.parent)).map(|edge| edge_view(graph, rule, edge, dialect)).collect(),
+                edges: table
+                    .edges
+                    .iter()
+                    .filter(|edge| rule.order.contains(&edge.parent))
+                    .map(|edge| edge_view(graph, rule, edge, dialect))
+                    .collect(),
             }
         })
         .collect();
     let report = |document: Document| -> Vec<FieldView> {
-        rule.report.iter().filter(|field| field.document == document).map(|field| field_view(graph, purge, field, dialect)).collect()
+        rule.report
+            .iter()
+            .filter(|field| field.document == document)
+            .map(|field| field_view(graph, purge, field, dialect))
+            .collect()
     };
     RuleView {
         literal: dialect.text(&rule.name),
-        per: per.map(|column| dialect.ident(&column.name)).unwrap_or_default(),
+        per: per
+            .map(|column| dialect.ident(&column.name))
+            .unwrap_or_default(),
         per_name: per.map(|column| escaped(&column.name)).unwrap_or_default(),
         opt_in: rule.retention.opt_in,
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
@@ -488,7 +706,14 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             Kind::Timestamp | Kind::Timestamptz => "-infinity",
         }),
         cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
-        cutoff_of_default: cutoff(&format!("coalesce(p_retention, {})", rule.retention.default)),
+        cutoff_of_default: cutoff(&format!(
+            "coalesce(p_retention, {})",
+            rule.retention.default
+        )),
+        cutoff_of_preview: cutoff(&format!(
+            "coalesce(v_retention, {})",
+            rule.retention.default
+        )),
         age_of_oldest: match rule.end_time.kind {
             Kind::Timestamptz => "clock_timestamp() - min(n.ended)".to_owned(),
             _ => format!("clock_timestamp(){time_zone} - min(n.ended)"),
@@ -502,17 +727,31 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         time_budget: rule.limits.time_budget,
         lock_timeout: rule.limits.lock_timeout,
         retries: rule.limits.retries,
-        policy_comment: dialect.text(&format!("The minimum retention of rule {} is {}; it stands in the spec.", rule.name, duration(rule.retention.minimum))),
+        policy_comment: dialect.text(&format!(
+            "The minimum retention of rule {} is {}; it stands in the spec.",
+            rule.name,
+            duration(rule.retention.minimum)
+        )),
         table: dialect.qualified(&graph.schema, &root.name),
         table_name: escaped(&root.name),
         table_literal: dialect.text(&root.name),
-        table_list: escaped(&purge.steps.iter().map(|step| graph.table(step.table).name.as_str()).collect::<Vec<_>>().join(", ")),
+        table_list: escaped(
+            &purge
+                .steps
+                .iter()
+                .map(|step| graph.table(step.table).name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
         key: dialect.ident(&key.name),
         key_name: escaped(&key.name),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(&rule.end_time.name),
         candidates,
-        eligible: plan::eligible(rule).iter().map(|condition| dialect.condition("i", condition)).collect(),
+        eligible: plan::eligible(rule)
+            .iter()
+            .map(|condition| dialect.condition("i", condition))
+            .collect(),
         closed: rule.shared == Shared::Closed,
         links: rule
             .hierarchy
@@ -524,12 +763,23 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             })
             .collect(),
         level_columns: level_columns.join(", "),
-        level_aggregates: names.clone().map(|name| format!("array_agg(m.{name})")).collect::<Vec<_>>().join(", "),
-        level_targets: names.map(|name| format!("n_{name}")).collect::<Vec<_>>().join(", "),
+        level_aggregates: names
+            .clone()
+            .map(|name| format!("array_agg(m.{name})"))
+            .collect::<Vec<_>>()
+            .join(", "),
+        level_targets: names
+            .map(|name| format!("n_{name}"))
+            .collect::<Vec<_>>()
+            .join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         steps,
-        artifacts: rule.artifacts.iter().map(|artifact| artifact_view(graph, rule, artifact, dialect)).collect(),
+        artifacts: rule
+            .artifacts
+            .iter()
+            .map(|artifact| artifact_view(graph, rule, artifact, dialect))
+            .collect(),
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),
@@ -542,24 +792,48 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
     } else {
         (variable(graph, edge.parent), variable(graph, edge.parent))
     };
-    EdgeView { column: dialect.ident(&edge.column.name), keys, keys_of_rows }
+    EdgeView {
+        column: dialect.ident(&edge.column.name),
+        keys,
+        keys_of_rows,
+    }
 }
 
-fn artifact_view(graph: &Graph, rule: &Rule, artifact: &Artifact, dialect: Dialect) -> ArtifactView {
+fn artifact_view(
+    graph: &Graph,
+    rule: &Rule,
+    artifact: &Artifact,
+    dialect: Dialect,
+) -> ArtifactView {
     let table = graph.table(artifact.table);
-    let column = table.edges.iter().find(|edge| edge.parent == rule.root).map_or(&table.key[0].name, |edge| &edge.column.name);
+    let column = table
+        .edges
+        .iter()
+        .find(|edge| edge.parent == rule.root)
+        .map_or(&table.key[0].name, |edge| &edge.column.name);
     ArtifactView {
         table: dialect.qualified(&graph.schema, &table.name),
         table_name: escaped(&table.name),
         column: dialect.ident(column),
-        host: artifact.host.as_ref().map_or("NULL".to_owned(), |host| format!("t.{}", dialect.ident(host))),
+        host: artifact.host.as_ref().map_or("NULL".to_owned(), |host| {
+            format!("t.{}", dialect.ident(host))
+        }),
         path: dialect.ident(&artifact.path),
     }
 }
 
 fn field_view(graph: &Graph, purge: &Purge, field: &ReportField, dialect: Dialect) -> FieldView {
-    let position = |id: TableId| purge.steps.iter().position(|step| step.table == id).map_or(0, |index| index + 1);
-    let failures = format!("(SELECT count(*) FROM {}.artifact AS a WHERE a.last_error IS NOT NULL)", control_name(graph));
+    let position = |id: TableId| {
+        purge
+            .steps
+            .iter()
+            .position(|step| step.table == id)
+            .map_or(0, |index| index + 1)
+    };
+    let failures = format!(
+        "(SELECT count(*) FROM {}.artifact AS a WHERE a.last_error IS NOT NULL)",
+        control_name(graph)
+    );
     let value = match (field.document, &field.figure) {
         (Document::Preview, Figure::Families) => "v_families".to_owned(),
         (Document::Preview, Figure::Table(id)) => format!("v_rows[{}]", position(*id)),
@@ -570,15 +844,22 @@ fn field_view(graph: &Graph, purge: &Purge, field: &ReportField, dialect: Dialec
         (Document::Preview, Figure::DryRun) => "true".to_owned(),
         (Document::Preview, Figure::ArtifactFailures) => failures,
         (Document::Run, Figure::Families) => "f.families".to_owned(),
-        (Document::Run, Figure::Table(id)) => format!("f.table_rows[array_position(f.table_names, {})]", dialect.text(&graph.table(*id).name)),
+        (Document::Run, Figure::Table(id)) => format!(
+            "f.table_rows[array_position(f.table_names, {})]",
+            dialect.text(&graph.table(*id).name)
+        ),
         (Document::Run, Figure::Skipped) => "f.skipped".to_owned(),
         (Document::Run, Figure::SkippedFamilies) => "f.skips".to_owned(),
         (Document::Run, Figure::DryRun) => "f.dry_run".to_owned(),
         (Document::Run, Figure::ArtifactFailures) => "f.artifact_failures".to_owned(),
         (Document::Run, Figure::DurationMs) => "f.duration_ms".to_owned(),
-        (Document::Preview, Figure::DurationMs) | (Document::Run, Figure::OldestEndTime | Figure::SampleRoots) => "NULL".to_owned(),
+        (Document::Preview, Figure::DurationMs)
+        | (Document::Run, Figure::OldestEndTime | Figure::SampleRoots) => "NULL".to_owned(),
     };
-    FieldView { name: dialect.text(&field.name), value }
+    FieldView {
+        name: dialect.text(&field.name),
+        value,
+    }
 }
 
 fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {
@@ -606,8 +887,17 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         qualified: dialect.qualified(&graph.schema, &name),
         table: dialect.qualified(&graph.schema, &table.name),
         table_literal: dialect.text(&table.name),
-        columns: index.columns.iter().map(|column| dialect.ident(column)).collect::<Vec<_>>().join(", "),
-        predicates: index.conditions.iter().map(|condition| dialect.index_condition(condition)).collect(),
+        columns: index
+            .columns
+            .iter()
+            .map(|column| dialect.ident(column))
+            .collect::<Vec<_>>()
+            .join(", "),
+        predicates: index
+            .conditions
+            .iter()
+            .map(|condition| dialect.index_condition(condition))
+            .collect(),
         why: index.why.clone(),
         name,
     }
@@ -621,7 +911,11 @@ pub fn index_name(dialect: Dialect, table: &str, columns: &[String]) -> String {
     if name.len() <= limit {
         return name;
     }
-    let hash: String = Sha256::digest(name.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = Sha256::digest(name.as_bytes())
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let mut end = limit - hash.len() - 1;
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -637,9 +931,30 @@ fn lock_class(control: &str) -> i32 {
 
 /// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
 fn variable(graph: &Graph, id: TableId) -> String {
-    let name: String = graph.table(id).name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).take(48).collect();
-    let clashes = graph.tables.iter().filter(|table| table.name.to_ascii_lowercase().starts_with(&name)).count() > 1;
-    if clashes { format!("k_{name}_{}", id.0) } else { format!("k_{name}") }
+    let name: String = graph
+        .table(id)
+        .name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '_'
+            }
+        })
+        .take(48)
+        .collect();
+    let clashes = graph
+        .tables
+        .iter()
+        .filter(|table| table.name.to_ascii_lowercase().starts_with(&name))
+        .count()
+        > 1;
+    if clashes {
+        format!("k_{name}_{}", id.0)
+    } else {
+        format!("k_{name}")
+    }
 }
 
 /// What a scope or key may look like, as a regular expression.

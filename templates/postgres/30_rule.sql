@@ -67,6 +67,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
 RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -141,6 +142,9 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET enable_nestloop = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_reasons constant text[] := ARRAY[
@@ -150,6 +154,14 @@ DECLARE
     v_seen   {{ rule.id_type }}[];  -- ids of all levels so far
     v_locked {{ rule.id_type }}[] := '{}';  -- rows that another session holds
     v_held   {{ rule.id_type }}[];
+    v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
+    v_rank   integer[];
+{%- if rule.closed %}
+    v_stay   {{ rule.id_type }}[];
+{%- endif %}
+    v_default {{ rule.time_type }};
+    v_cutoff {{ rule.time_type }}[];
+    v_artifacts boolean[];
     -- The members so far: parallel arrays, one element per row.
     v_id     {{ rule.id_type }}[] := '{}';
     v_final  boolean[] := '{}';
@@ -256,135 +268,138 @@ BEGIN
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
 
-    WITH RECURSIVE
-    -- Roots that may be cleaned carry a cutoff, all other rows none.
-    member AS MATERIALIZED (
-        SELECT
-            m.id, m.final, m.root, m.ended,
+    -- Roots that may be cleaned get a cutoff, all other rows none.
+    SELECT s.cutoff
+    INTO v_default
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    WHERE s.scope IS NULL;
+    SELECT
+        array_agg(
             CASE
                 WHEN NOT m.root THEN NULL
                 WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
+                ELSE {% if rule.per %}coalesce(s.cutoff, v_default){% else %}v_default{% endif %}
+            END
+            ORDER BY m.position
+        ),
+        array_agg({% if rule.per %}coalesce(s.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
+    INTO v_cutoff, v_artifacts
 {%- if rule.per %}
-                ELSE coalesce(s.cutoff, d.cutoff)
+    FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
 {%- else %}
-                ELSE d.cutoff
+    FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
 {%- endif %}
-            END AS cutoff,
-{%- if rule.per %}
-            coalesce(s.artifacts, true) AS artifacts
-        FROM unnest(v_id, v_final, v_root, v_ended, v_scope) AS m(id, final, root, ended, scope)
-        LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-            ON s.scope = m.scope
-{%- else %}
-            true AS artifacts
-        FROM unnest(v_id, v_final, v_root, v_ended) AS m(id, final, root, ended)
+{%- if rule.links | length > 0 %}
+
+    -- A link to an id without a row links nothing.
+    SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
+    INTO v_upper, v_lower
+    FROM (
+        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
+    ) AS l
+    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
 {%- endif %}
-        LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS d
-            ON d.scope IS NULL
-    ),
-    present (id) AS MATERIALIZED (
-        SELECT m.id FROM member AS m
-        UNION ALL
-        SELECT l.id FROM unnest(v_locked) AS l(id)
-    ),
-    link AS MATERIALIZED (
-        SELECT l.upper, l.lower
-        FROM (SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)) AS l
-        JOIN present AS a ON a.id = l.upper
-        JOIN present AS b ON b.id = l.lower
-    ),
-    -- What speaks against a row, handed up to all rows above it. A cutoff: only against roots with this cutoff.
-    fault (id, rank, cutoff) AS (
+
+    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
+    WITH RECURSIVE fault (id, rank, cutoff) AS (
         (
-            SELECT h.id, 1, NULL::{{ rule.time_type }} FROM unnest(v_held) AS h(id) JOIN present AS p ON p.id = h.id
+            SELECT h.id, 1, NULL::{{ rule.time_type }}
+            FROM unnest(v_held) AS h(id)
             UNION ALL
-            SELECT m.id, 2, NULL FROM member AS m WHERE NOT m.final
-            UNION ALL
-            SELECT m.id, 3, NULL FROM member AS m WHERE m.final AND m.ended IS NULL AND NOT p_purge
+            SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
+            FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
+            WHERE NOT m.final
+               OR (m.ended IS NULL AND NOT p_purge)
             UNION ALL
             SELECT m.id, 4, c.cutoff
-            FROM (SELECT DISTINCT r.cutoff FROM member AS r WHERE r.cutoff IS NOT NULL) AS c
-            JOIN member AS m ON m.ended >= c.cutoff AND NOT p_purge
+            FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
+            JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
+            WHERE NOT p_purge
             UNION ALL
-            SELECT l.id, 5, NULL FROM unnest(v_locked) AS l(id)
+            SELECT l.id, 5, NULL
+            FROM unnest(v_locked) AS l(id)
         )
         UNION
         SELECT l.upper, f.rank, f.cutoff
         FROM fault AS f
-        JOIN link AS l ON l.lower = f.id
-    ),
-    verdict (id, rank) AS MATERIALIZED (
-        SELECT m.id, min(f.rank)
-        FROM member AS m
-        JOIN fault AS f ON f.id = m.id AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
-        WHERE m.cutoff IS NOT NULL
-        GROUP BY m.id
-    ),
-{%- if rule.closed %}
-    -- Rows below a root that may be cleaned; a row above them that is not covered has no reason to go, so it stays.
-    covered (id) AS (
-        SELECT m.id FROM member AS m WHERE m.cutoff IS NOT NULL
-        UNION
-        SELECT l.lower FROM covered AS c JOIN link AS l ON l.upper = c.id
-    ),
-    both_ways (here, there) AS MATERIALIZED (
-        SELECT l.upper, l.lower FROM link AS l
-        UNION ALL
-        SELECT l.lower, l.upper FROM link AS l
-    ),
-    -- Whatever is linked to a row that stays, stays.
-    stay (id) AS (
-        (
-            SELECT v.id FROM verdict AS v
-            UNION ALL
-            SELECT l.id FROM unnest(v_locked) AS l(id)
-            UNION ALL
-            SELECT m.id FROM member AS m WHERE m.root AND m.cutoff IS NULL
-            UNION ALL
-            (SELECT m.id FROM member AS m EXCEPT SELECT c.id FROM covered AS c)
-        )
-        UNION
-        SELECT b.there
-        FROM stay AS s
-        JOIN both_ways AS b ON b.here = s.id
-    ),
-    goes AS MATERIALIZED (
-        SELECT m.id, m.root, m.artifacts
-        FROM member AS m
-        WHERE NOT EXISTS (SELECT FROM stay AS s WHERE s.id = m.id)
-    ),
-{%- else %}
-    below (id) AS (
-        SELECT m.id FROM member AS m
-        WHERE m.id = ANY (p_roots)
-          AND m.cutoff IS NOT NULL
-          AND NOT EXISTS (SELECT FROM verdict AS v WHERE v.id = m.id)
-        UNION
-        SELECT l.lower FROM below AS b JOIN link AS l ON l.upper = b.id
-    ),
-    goes AS MATERIALIZED (
-        SELECT m.id, m.root, m.artifacts
-        FROM member AS m
-        JOIN below AS b ON b.id = m.id
-    ),
-{%- endif %}
-    skipped AS MATERIALIZED (
-        SELECT p.id, coalesce(v.rank, CASE WHEN l.id IS NOT NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END) AS rank
-        FROM unnest(p_roots) AS p(id)
-        JOIN present AS here ON here.id = p.id
-        LEFT JOIN member AS m ON m.id = p.id
-        LEFT JOIN verdict AS v ON v.id = p.id
-        LEFT JOIN unnest(v_locked) AS l(id) ON l.id = p.id
-        WHERE NOT EXISTS (SELECT FROM goes AS g WHERE g.id = p.id)
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.lower = f.id
     )
+    SELECT coalesce(array_agg(v.id), '{}'), coalesce(array_agg(v.rank), '{}')
+    INTO v_bad, v_rank
+    FROM (
+        SELECT m.id, min(f.rank) AS rank
+        FROM fault AS f
+        JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = f.id
+        WHERE m.cutoff IS NOT NULL
+          AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
+        GROUP BY m.id
+    ) AS v;
+{% if rule.closed %}
+    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
+    WITH RECURSIVE covered (id) AS (
+        SELECT m.id
+        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+        WHERE m.cutoff IS NOT NULL
+        UNION
+        SELECT l.lower
+        FROM covered AS c
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = c.id
+    )
+    SELECT v_bad || v_locked || coalesce(array_agg(m.id), '{}')
+    INTO v_stay
+    FROM unnest(v_id, v_root, v_cutoff) AS m(id, root, cutoff)
+    WHERE (m.root AND m.cutoff IS NULL)
+       OR m.id NOT IN (SELECT c.id FROM covered AS c);
+    IF cardinality(v_stay) > 0 THEN
+        WITH RECURSIVE stay (id) AS (
+            SELECT s.id
+            FROM unnest(v_stay) AS s(id)
+            UNION
+            SELECT l.there
+            FROM stay AS s
+            JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = s.id
+        )
+        SELECT array_agg(s.id)
+        INTO v_stay
+        FROM stay AS s;
+    END IF;
+    o_members := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
+{%- else %}
+    -- What goes: the roots without a fault, and all rows below them.
+    WITH RECURSIVE below (id) AS (
+        SELECT m.id
+        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+        WHERE m.cutoff IS NOT NULL
+          AND m.id IN (SELECT r.id FROM unnest(p_roots) AS r(id))
+          AND m.id NOT IN (SELECT b.id FROM unnest(v_bad) AS b(id))
+        UNION
+        SELECT l.lower
+        FROM below AS b
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = b.id
+    )
+    SELECT coalesce(array_agg(b.id), '{}')
+    INTO o_members
+    FROM below AS b;
+{%- endif %}
+
     SELECT
-        coalesce((SELECT array_agg(g.id) FROM goes AS g), '{}'),
-        coalesce((SELECT array_agg(g.id) FROM goes AS g WHERE g.artifacts), '{}'),
-        (SELECT count(*) FROM goes AS g WHERE g.root),
-        coalesce((SELECT array_agg(g.id) FROM goes AS g WHERE g.root AND g.id <> ALL (p_roots)), '{}'),
-        coalesce((SELECT array_agg(s.id ORDER BY s.id) FROM skipped AS s), '{}'),
-        coalesce((SELECT array_agg(v_reasons[s.rank] ORDER BY s.id) FROM skipped AS s), '{}')
-    INTO o_members, o_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons;
+        coalesce(array_agg(m.id) FILTER (WHERE m.artifacts), '{}'),
+        count(*) FILTER (WHERE m.root),
+        coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
+    INTO o_artifacts, o_families, o_other_roots
+    FROM unnest(v_id, v_root, v_artifacts) AS m(id, root, artifacts)
+    WHERE m.id IN (SELECT g.id FROM unnest(o_members) AS g(id));
+    SELECT
+        coalesce(array_agg(r.id ORDER BY r.position), '{}'),
+        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
+    INTO o_skip_keys, o_skip_reasons
+    FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
+    LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
+    LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
+    WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND r.id NOT IN (SELECT g.id FROM unnest(o_members) AS g(id));
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge
@@ -397,6 +412,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
@@ -457,6 +473,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
@@ -732,6 +749,9 @@ DECLARE
     v_skips     bigint;
     v_more      boolean := false;
     v_speed     numeric;
+{%- if rule.per and rule.opt_in %}
+    v_default   {{ rule.time_type }} := {{ rule.cutoff_of_preview }};
+{%- endif %}
 BEGIN
     v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[];
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
@@ -749,7 +769,7 @@ BEGIN
         v_key := v_roots[v_last];
         SELECT * INTO v_judged
         FROM {{ control }}.{{ rule.name }}_judge(
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) EXCEPT SELECT g.id::{{ rule.key_type }} FROM unnest(v_gone) AS g(id)),
+            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root NOT IN (SELECT g.id FROM unnest(v_gone) AS g(id))),
             p_as_of, v_retention, v_scope, false, false, v_gone
         );
         v_batches := v_batches + 1;
@@ -811,7 +831,7 @@ BEGIN
         'without_policy', (
             SELECT count(*)
             FROM {{ rule.table }} AS i
-            WHERE i.{{ rule.end_time }} < {{ rule.cutoff_of_default }}
+            WHERE i.{{ rule.end_time }} < v_default
 {%- for predicate in rule.eligible %}
               AND {{ predicate }}
 {%- endfor %}

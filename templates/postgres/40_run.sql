@@ -1104,7 +1104,7 @@ WHERE h.until IS NULL
    OR h.until > clock_timestamp()
 {%- for rule in rules %}
 UNION ALL
-SELECT m.name, '{"rule": {{ rule.name }}}', m.value
+SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM {{ rule.age_of_oldest }})::double precision AS age
     FROM {{ control }}.{{ rule.name }}_next(clock_timestamp(), NULL, NULL, '-infinity', {{ rule.first_key }}, 1000000) AS n

@@ -8,7 +8,9 @@
 //! ```
 
 pub mod bundle;
+pub mod demo;
 pub mod dialect;
 pub mod graph;
 pub mod plan;
 pub mod render;
+pub mod sandbox;

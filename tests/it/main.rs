@@ -1,1 +1,4 @@
-fn main() {}
+//! The integration tests, in one binary.
+
+mod demo;
+mod sandbox;

@@ -701,7 +701,7 @@ BEGIN
         batch_families = least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families')),
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %}::text[] ELSE r.gone END,
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = {{ rule.literal }};

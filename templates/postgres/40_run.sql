@@ -240,10 +240,26 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
+    -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+    -- counted twice: count once more, over all members.
     UPDATE {{ control }}.run_rule AS r
-    SET gone = '{}'
+    SET gone = '{}',
+        table_rows = n.rows,
+        deleted_rows = (SELECT sum(t.rows) FROM unnest(n.rows) AS t(rows))
+    FROM (
+        SELECT
+            p.rule,
+            CASE p.rule
+{%- for rule in rules %}
+                WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
+{%- endfor %}
+            END AS rows
+        FROM {{ control }}.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.gone <> '{}'
+    ) AS n
     WHERE r.run_id = p_run
-      AND r.gone <> '{}';
+      AND r.rule = n.rule;
 
     -- The ledger keeps itself small.
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');

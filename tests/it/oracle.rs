@@ -46,17 +46,21 @@ fn explore(shared: Shared, check: &Check) {
     };
     let first = number("WINDROW_TEST_SEED", 1);
     let mut database = Database::armed(&dolphinscheduler(shared));
-    let clock = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("it is after 1970");
-    let clock = i64::try_from(clock.as_micros()).expect("the clock fits");
     for seed in first..first + number("WINDROW_TEST_WORLDS", WORLDS) {
-        let world = World::random(seed, shared, clock);
+        let world = World::random(seed, shared, now());
         if let Err(difference) = check(&mut database, &world) {
             let (world, difference) = shrink(&mut database, world, difference, check);
             panic!("seed {seed}: {difference}\n\n{}", report(&world));
         }
     }
+}
+
+/// The clock, in microseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("it is after 1970");
+    i64::try_from(since.as_micros()).expect("the clock fits")
 }
 
 /// Takes rows away one by one as long as the database and the model still disagree.

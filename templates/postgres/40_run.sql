@@ -371,6 +371,9 @@ DECLARE
     v_state   text;
     v_reasons text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM {{ control }}.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -378,6 +381,7 @@ BEGIN
         RETURN;
     END IF;
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOREACH v_rule IN ARRAY ARRAY[{{ rule_literals }}] LOOP
         v_state := NULL;
         IF p_options ->> 'rule' IS NULL OR p_options ->> 'rule' OPERATOR(pg_catalog.=) v_rule THEN
@@ -388,6 +392,7 @@ BEGIN
 {%- endfor %}
                 END;
                 COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
                 EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
             END LOOP;
         END IF;
@@ -579,8 +584,12 @@ DECLARE
     v_keys    text[] := '{}';
     v_reasons text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_run := {{ control }}.purge_begin(p_options);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
         v_reason := CASE {{ control }}.check_rule(p_options)
 {%- for rule in rules %}
@@ -588,6 +597,7 @@ BEGIN
 {%- endfor %}
         END;
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         IF v_reason IS NOT NULL THEN
             v_keys := pg_catalog.array_append(v_keys, v_key);
             v_reasons := pg_catalog.array_append(v_reasons, v_reason);

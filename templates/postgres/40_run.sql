@@ -364,12 +364,13 @@ COMMENT ON FUNCTION {{ control }}.run_result(bigint) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
-    v_rule    text;
+    v_rule    pg_catalog.text;
     v_run     bigint;
-    v_refused text;
-    v_state   text;
-    v_reasons text[] := '{}';
+    v_refused pg_catalog.text;
+    v_state   pg_catalog.text;
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
@@ -384,11 +385,11 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOREACH v_rule IN ARRAY ARRAY[{{ rule_literals }}] LOOP
         v_state := NULL;
-        IF p_options ->> 'rule' IS NULL OR p_options ->> 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+        IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
-                v_state := CASE v_rule
+                v_state := CASE
 {%- for rule in rules %}
-                    WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
+                    WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
 {%- endfor %}
                 END;
                 COMMIT;
@@ -576,13 +577,14 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_run     bigint;
-    v_key     text;
-    v_reason  text;
-    v_refused json;
-    v_keys    text[] := '{}';
-    v_reasons text[] := '{}';
+    v_rule    pg_catalog.text;
+    v_key     pg_catalog.text;
+    v_reason  pg_catalog.text;
+    v_keys    pg_catalog.text[] := '{}';
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
@@ -590,10 +592,11 @@ BEGIN
     v_run := {{ control }}.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    v_rule := {{ control }}.check_rule(p_options);
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
-        v_reason := CASE {{ control }}.check_rule(p_options)
+        v_reason := CASE
 {%- for rule in rules %}
-            WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
+            WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
 {%- endfor %}
         END;
         COMMIT;

@@ -713,6 +713,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.set_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      text;
@@ -773,6 +774,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule   text;
@@ -839,6 +841,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
@@ -947,6 +950,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.record_forced_install(p_findings jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
     UPDATE {{ control }}.control
     SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);

@@ -282,11 +282,13 @@ BEGIN
             END
             ORDER BY m.position
         ),
-        array_agg({% if rule.per %}coalesce(s.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
+        array_agg({% if rule.per %}coalesce(p.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
     INTO v_cutoff, v_artifacts
 {%- if rule.per %}
     FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND p.scope = m.scope::text;
 {%- else %}
     FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
 {%- endif %}

@@ -348,6 +348,50 @@ fn options_narrow_a_run() {
     assert!(left(&mut database).is_empty());
 }
 
+/// Families 1 and 3 share a member, and so do 4 and 6: what a dry run has counted is not there to be looked at again.
+#[test]
+fn a_limited_dry_run_looks_at_the_families_of_the_run() {
+    let mut database = database(Shared::Closed);
+    database.set_setting("batch_families", 2).expect("a setting");
+    let mut rows: Vec<Row> = (1..=7).map(|id| root(id, SUCCESS, 100 - i64::from(id))).collect();
+    rows.extend([sub(13, SUCCESS, 90), link(1, 13), link(3, 13)]);
+    rows.extend([sub(46, SUCCESS, 90), link(4, 46), link(6, 46)]);
+    insert(&mut database, &rows);
+    let options = json!({"run_families": 5});
+    let preview = database.preview(options.clone()).expect("a preview");
+    let dry = database.run(json!({"run_families": 5, "dry_run": true})).expect("a dry run");
+    let run = database.run(options).expect("a run");
+    assert_eq!(left(&mut database), ["7"]);
+    assert_eq!(run["rules"][0]["families"], 6);
+    assert_eq!(run["rules"][0]["tables"], dry["rules"][0]["tables"]);
+    assert_eq!(run["rules"][0]["tables"], preview["rules"][0]["tables"]);
+    assert_eq!(preview["limited"], Value::Null);
+    assert_eq!(preview["rules"][0]["limited"], true);
+}
+
+#[test]
+fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them() {
+    let mut database = database(Shared::Closed);
+    for (scope, enabled) in [("2", true), ("3", false)] {
+        database
+            .set_policy(json!({"scope": scope, "enabled": enabled, "artifacts": false}))
+            .expect("a policy");
+    }
+    insert(&mut database, &[root(1, SUCCESS, 90), link(1, 2), link(1, 3), link(1, 4)]);
+    for id in 1..=4 {
+        let (host, path) = (Some("worker"), Some(format!("/logs/{id}")));
+        let task = Row::Task { id, instance: Some(id), host, path };
+        insert(&mut database, &[task]);
+        if id > 1 {
+            insert(&mut database, &[sub(id, SUCCESS, 90)]);
+            database.execute(&format!("UPDATE t_ds_workflow_instance SET project_code = {id} WHERE id = {id}"));
+        }
+    }
+    run(&mut database, json!({"scope": "1"}));
+    assert!(left(&mut database).is_empty());
+    assert_eq!(database.texts("SELECT path FROM W.artifact ORDER BY path"), ["/logs/1", "/logs/4"]);
+}
+
 #[test]
 fn a_purge_takes_young_families_and_nothing_that_must_stay() {
     let mut database = database(Shared::Closed);

@@ -8,4 +8,5 @@
 //! ```
 
 pub mod bundle;
+pub mod diagnostic;
 pub mod graph;

@@ -10,3 +10,4 @@
 pub mod bundle;
 pub mod diagnostic;
 pub mod graph;
+pub mod spec;

@@ -3,6 +3,13 @@
 //! A `Graph` knows no dialect and no SQL text. What can be wrong with a spec is found while it is built, as
 //! diagnostics; a graph without errors is always fit to be planned.
 
+mod names;
+mod rules;
+mod tables;
+
+use crate::diagnostic::Diagnostic;
+use crate::spec::{Spec, Text};
+
 /// Index of a table in [`Graph::tables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub usize);
@@ -245,4 +252,45 @@ impl Graph {
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]
     }
+}
+
+/// Resolves every name of a spec. The text is what the spec was read from; it gives the findings their places.
+///
+/// Beside errors the graph lacks what they are about and is fit for nothing but further checks.
+pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let name = names::spec_name(spec.name.as_ref(), &mut diagnostics);
+    let value = |field: &Option<Text>, default: &str| {
+        field
+            .as_ref()
+            .map_or(default, |field| field.get_ref())
+            .to_owned()
+    };
+    if let Some(schema) = &spec.schema {
+        names::identifier(schema, "schema", &mut diagnostics);
+    }
+    if let Some(title) = &spec.title {
+        names::title(title, &mut diagnostics);
+    }
+    if let Some(zone) = &spec.time_zone {
+        names::time_zone(zone, &mut diagnostics);
+    }
+    if let Some(schedule) = &spec.schedule {
+        names::schedule(text, schedule, &mut diagnostics);
+    }
+    let resolved = tables::resolve(spec, text, &mut diagnostics);
+    let ignored = tables::ignored(spec, &mut diagnostics);
+    let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
+    tables::check_reached(spec, &resolved, &mut diagnostics);
+    let graph = Graph {
+        title: value(&spec.title, &name),
+        schema: value(&spec.schema, "public"),
+        time_zone: value(&spec.time_zone, "UTC"),
+        schedule: value(&spec.schedule, "7 * * * *"),
+        name,
+        tables: resolved.tables,
+        ignored,
+        rules,
+    };
+    (graph, diagnostics)
 }

@@ -10,4 +10,5 @@
 pub mod bundle;
 pub mod diagnostic;
 pub mod graph;
+pub mod lint;
 pub mod spec;

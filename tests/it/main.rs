@@ -1,1 +1,3 @@
-fn main(){}
+//! Everything that can be seen from outside the crate.
+
+mod cases;

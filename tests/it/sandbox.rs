@@ -158,7 +158,8 @@ fn the_cpu_time_of_ended_backends_counts() -> Result<()> {
     wait_until("the backend has ended", || !is_process(pid))?;
     assert_eq!(sandbox::backend_cpu_seconds(pid), 0.0);
     let all = server.cpu_seconds() - before;
-    assert!(all >= spent, "{all} {spent}");
+    // The kernel counts in hundredths of a second and rounds each process by itself.
+    assert!(all >= spent - 0.02, "{all} {spent}");
     Ok(())
 }
 

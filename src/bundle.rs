@@ -30,3 +30,14 @@ pub struct Bundle {
     /// The files.
     pub files: Vec<File>,
 }
+
+/// A statement of a generated routine with literals in place of variables.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Where it comes from, for messages.
+    pub what: String,
+    /// The table whose index it needs.
+    pub table: String,
+    /// A statement that EXPLAIN takes.
+    pub sql: String,
+}

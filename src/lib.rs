@@ -8,7 +8,12 @@
 //! ```
 
 pub mod bundle;
+pub mod demo;
 pub mod diagnostic;
+pub mod dialect;
 pub mod graph;
 pub mod lint;
+pub mod plan;
+pub mod render;
+pub mod sandbox;
 pub mod spec;

@@ -89,6 +89,10 @@ pub struct Table {
         example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0"]
     )]
     pub parents: Vec<Text>,
+    /// Columns of `parents` that an index of the application leads with, so that none needs to be added.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub indexed: Vec<Text>,
 }
 
 /// What to purge: a root table, who is eligible, when, how much.

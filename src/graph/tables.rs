@@ -120,6 +120,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
         resolved.tables.push(Table {
             name: name.get_ref().clone(),
             key: key.unwrap_or_default(),
+            indexed: Vec::new(),
             edges: Vec::new(),
         });
         resolved.spans.push(name_span);
@@ -140,6 +141,8 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
                 siblings.push(TableId(index));
             }
         }
+        let unclear = resolved.edge_is_unclear(TableId(index));
+        resolved.tables[index].indexed = indexed(table, &edges, unclear, diagnostics);
         resolved.tables[index].edges = edges;
         edge_spans.push(spans);
     }
@@ -331,6 +334,49 @@ fn edges(
         spans.push(written.span());
     }
     (edges, spans)
+}
+
+/// The columns that need no index. Only the columns of edges are searched, so any other is a mistake.
+fn indexed(
+    table: &spec::Table,
+    edges: &[Edge],
+    unclear: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<String> {
+    let columns: Vec<&str> = edges.iter().map(|edge| edge.column.name.as_str()).collect();
+    for (position, written) in table.indexed.iter().enumerate() {
+        let shown = written.get_ref().escape_debug();
+        if let Some(first) = table.indexed[..position]
+            .iter()
+            .find(|earlier| *earlier == written)
+        {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    written.span(),
+                    format!("`{shown}` is listed twice"),
+                    "remove one of the two",
+                )
+                .related(first.span(), "first here"),
+            );
+        } else if !unclear && !columns.contains(&written.get_ref().as_str()) {
+            diagnostics.push(Diagnostic::error(
+                "unknown-column",
+                written.span(),
+                format!("`{shown}` is not a column of the table's parents"),
+                did_you_mean(
+                    written.get_ref(),
+                    columns.iter().copied(),
+                    "only columns of `parents` are searched: take it out",
+                ),
+            ));
+        }
+    }
+    table
+        .indexed
+        .iter()
+        .map(|written| written.get_ref().clone())
+        .collect()
 }
 
 fn edge(

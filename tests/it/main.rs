@@ -1,3 +1,5 @@
-//! Everything that can be seen from outside the crate.
+//! The integration tests, in one binary.
 
 mod cases;
+mod demo;
+mod sandbox;

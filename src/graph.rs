@@ -296,3 +296,40 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     };
     (graph, diagnostics)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order of the only rule of a spec with these tables.
+    fn order(tables: &str) -> Vec<String> {
+        let text = format!(
+            "name = \"x\"\n[tables]\n{tables}\n[rules.x]\nstrategy = \"end-time\"\nroot = \"m_root\"\n\
+             final = {{ state = 1 }}\nend_time = \"ended\"\nretention = {{ default = \"30d\" }}\n"
+        );
+        let (spec, _) = crate::spec::parse(&text);
+        let (graph, _) = build(&spec.expect("a spec"), &text);
+        graph.rules[0]
+            .order
+            .iter()
+            .map(|id| graph.table(*id).name.clone())
+            .collect()
+    }
+
+    #[test]
+    fn children_go_before_parents_and_additions_elsewhere_change_nothing() {
+        let tables = r#"
+m_root = { key = "id integer" }
+b_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
+z_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
+a_leaf = { parents = ["b_id -> b_part.id", "z_id -> z_part.id", "root_id -> m_root.id"] }
+other  = { key = "id integer" }
+"#;
+        assert_eq!(order(tables), ["a_leaf", "b_part", "z_part", "m_root"]);
+        let more = "c_leaf = { parents = [\"z_id -> z_part.id\", \"other_id -> other.id\"] }\nd_far = { parents = [\"o -> other.id\"] }\n";
+        assert_eq!(
+            order(&format!("{tables}{more}")),
+            ["a_leaf", "b_part", "c_leaf", "z_part", "m_root"]
+        );
+    }
+}

@@ -25,54 +25,33 @@ const FIGURES: [(&str, Figure, Option<Document>); 8] = [
     ("sample_roots", Figure::SampleRoots, Some(Document::Preview)),
     ("skipped", Figure::Skipped, None),
     ("skipped_families", Figure::SkippedFamilies, None),
-    ("dry_run", Figure::DryRun, Some(Document::Run)),
-    (
-        "artifact_failures",
-        Figure::ArtifactFailures,
-        Some(Document::Run),
-    ),
+    ("dry_run", Figure::DryRun, None),
+    ("artifact_failures", Figure::ArtifactFailures, None),
     ("duration_ms", Figure::DurationMs, Some(Document::Run)),
 ];
 
-/// The keys that windrow's own documents have or may get.
-const OWN_KEYS: [&str; 37] = [
-    "arguments",
+/// The keys that windrow's own documents have for a rule, and the names of all figures.
+const OWN_KEYS: [&str; 20] = [
     "artifact_failures",
-    "artifacts",
-    "as_of",
     "batches",
-    "code",
-    "cutoff",
-    "deleted",
     "dry_run",
     "duration_ms",
-    "ended_at",
-    "error",
-    "estimate",
-    "failed",
+    "estimated_seconds",
+    "failures",
     "families",
-    "finished_at",
-    "halted",
-    "message",
+    "limited",
     "oldest_end_time",
-    "options",
-    "retention",
     "retries",
+    "root",
     "rows",
     "rule",
-    "rules",
-    "run",
-    "run_id",
+    "run_families",
     "sample_roots",
-    "scope",
     "skipped",
     "skipped_families",
-    "started_at",
-    "state",
-    "status",
+    "skipped_samples",
     "tables",
-    "trigger",
-    "worker",
+    "without_policy",
 ];
 
 const DAY: i64 = 86_400_000;
@@ -84,9 +63,7 @@ pub(super) fn resolve(
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Rule> {
-    let rules = in_file_order(&spec.rules);
-    check_report_names(&rules, diagnostics);
-    rules
+    in_file_order(&spec.rules)
         .into_iter()
         .filter_map(|(name, rule)| self::rule(spec, text, name, rule, tables, diagnostics))
         .collect()
@@ -689,32 +666,6 @@ fn figure(word: &Text, document: Document, diagnostics: &mut Vec<Diagnostic>) ->
         ),
     });
     None
-}
-
-/// One document answers for all rules, so a further name can be given once only.
-fn check_report_names(rules: &[(&Text, &spec::Rule)], diagnostics: &mut Vec<Diagnostic>) {
-    for document in [Document::Preview, Document::Run] {
-        let mut first: BTreeMap<&str, Span> = BTreeMap::new();
-        for (_, rule) in rules {
-            for (name, _) in in_file_order(fields(&rule.report, document)) {
-                let Some(earlier) = first.insert(name.get_ref(), name.span()) else {
-                    continue;
-                };
-                diagnostics.push(
-                    Diagnostic::error(
-                        "duplicate-report-field",
-                        name.span(),
-                        format!(
-                            "`{}` is a field of two rules in the same document",
-                            name.get_ref().escape_debug()
-                        ),
-                        "give each rule's figures their own names",
-                    )
-                    .related(earlier, "first here"),
-                );
-            }
-        }
-    }
 }
 
 fn fields(report: &spec::Report, document: Document) -> &BTreeMap<Text, Text> {

@@ -36,13 +36,8 @@ field.",
         "The same relation table with the same two columns is listed twice under `hierarchy`.",
     ),
     (
-        "duplicate-report-field",
-        "\
-Two rules give a figure the same further name in the same document, and one of the two would be lost.",
-    ),
-    (
         "duplicate-value",
-        "A value is listed twice in a condition. Probably another one was meant.",
+        "A value is listed twice. Probably another one was meant.",
     ),
     (
         "empty-condition",
@@ -174,7 +169,7 @@ all whole numbers or all texts.",
     ),
     (
         "unknown-column",
-        "An edge must point at the key of its parent table.",
+        "An edge must point at the key of its parent table, and `indexed` lists columns of the table's own edges.",
     ),
     (
         "unknown-field",

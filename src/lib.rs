@@ -8,4 +8,15 @@
 //! ```
 
 pub mod bundle;
+pub mod catalog;
+pub mod cli;
+pub mod commands;
+pub mod db;
+pub mod draw;
+pub mod failure;
+pub mod fit;
 pub mod graph;
+pub mod interrupt;
+pub mod report;
+pub mod stub;
+pub mod ui;

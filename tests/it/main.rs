@@ -1,1 +1,3 @@
-fn main(){}
+//! Every integration test, in one binary.
+
+mod cli;

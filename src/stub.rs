@@ -1,0 +1,190 @@
+//! Stand-in for spec loading and rendering until they are merged. To be dropped.
+
+use crate::bundle::{Bundle, File, Statement};
+use crate::graph::*;
+
+/// Stand-in for a probe.
+pub struct Probe {
+    /// What the statement does.
+    pub what: String,
+    /// The table it reads.
+    pub table: String,
+    /// The statement.
+    pub sql: String,
+}
+
+/// The DolphinScheduler graph, whatever the text says.
+pub fn load(_path: &str, _text: &str) -> Graph {
+    let names = [
+        "t_ds_alert",
+        "t_ds_alert_send_status",
+        "t_ds_command",
+        "t_ds_error_command",
+        "t_ds_relation_sub_workflow",
+        "t_ds_relation_workflow_instance",
+        "t_ds_serial_command",
+        "t_ds_task_group_queue",
+        "t_ds_task_instance",
+        "t_ds_task_instance_context",
+        "t_ds_workflow_instance",
+    ];
+    let id = |name: &str| TableId(names.iter().position(|other| *other == name).unwrap_or(0));
+    let column = |name: &str, kind| Column {
+        name: name.to_owned(),
+        kind,
+    };
+    let edge = |name: &str, kind, parent: &str, none: bool| Edge {
+        column: column(name, kind),
+        parent: id(parent),
+        parent_column: column("id", Kind::Integer),
+        none: none.then_some(Literal::Integer(0)),
+    };
+    let wi = "t_ds_workflow_instance";
+    let tables = names
+        .iter()
+        .map(|&name| Table {
+            name: name.to_owned(),
+            key: if ["t_ds_alert", "t_ds_task_instance", wi].contains(&name) {
+                vec![column("id", Kind::Integer)]
+            } else {
+                vec![]
+            },
+            edges: match name {
+                "t_ds_task_instance" | "t_ds_alert" => {
+                    vec![edge("workflow_instance_id", Kind::Integer, wi, false)]
+                }
+                "t_ds_task_instance_context" => vec![edge(
+                    "task_instance_id",
+                    Kind::Integer,
+                    "t_ds_task_instance",
+                    false,
+                )],
+                "t_ds_task_group_queue" => vec![
+                    edge("workflow_instance_id", Kind::Integer, wi, false),
+                    edge("task_id", Kind::Integer, "t_ds_task_instance", false),
+                ],
+                "t_ds_alert_send_status" => {
+                    vec![edge("alert_id", Kind::Integer, "t_ds_alert", false)]
+                }
+                "t_ds_command" | "t_ds_error_command" => {
+                    vec![edge("workflow_instance_id", Kind::Integer, wi, true)]
+                }
+                "t_ds_serial_command" => {
+                    vec![edge("workflow_instance_id", Kind::Bigint, wi, false)]
+                }
+                "t_ds_relation_workflow_instance" => vec![
+                    edge("parent_workflow_instance_id", Kind::Integer, wi, false),
+                    edge("workflow_instance_id", Kind::Integer, wi, true),
+                ],
+                "t_ds_relation_sub_workflow" => vec![
+                    edge("parent_workflow_instance_id", Kind::Bigint, wi, false),
+                    edge("sub_workflow_instance_id", Kind::Bigint, wi, false),
+                ],
+                _ => vec![],
+            },
+        })
+        .collect();
+    let order = [
+        "t_ds_alert_send_status",
+        "t_ds_alert",
+        "t_ds_command",
+        "t_ds_error_command",
+        "t_ds_relation_sub_workflow",
+        "t_ds_relation_workflow_instance",
+        "t_ds_serial_command",
+        "t_ds_task_group_queue",
+        "t_ds_task_instance_context",
+        "t_ds_task_instance",
+        wi,
+    ];
+    Graph {
+        name: "dolphinscheduler".to_owned(),
+        title: "Apache DolphinScheduler 3.4".to_owned(),
+        schema: "public".to_owned(),
+        time_zone: "UTC".to_owned(),
+        tables,
+        ignored: vec![],
+        rules: vec![Rule {
+            name: "workflow_instances".to_owned(),
+            root: id(wi),
+            candidates: vec![Condition {
+                column: column("is_sub_workflow", Kind::Integer),
+                values: vec![Literal::Integer(0)],
+            }],
+            r#final: vec![Condition {
+                column: column("state", Kind::Integer),
+                values: vec![Literal::Integer(7)],
+            }],
+            end_time: column("end_time", Kind::Timestamp),
+            hierarchy: vec![
+                Link {
+                    table: id("t_ds_relation_workflow_instance"),
+                    parent: column("parent_workflow_instance_id", Kind::Integer),
+                    child: column("workflow_instance_id", Kind::Integer),
+                },
+                Link {
+                    table: id("t_ds_relation_sub_workflow"),
+                    parent: column("parent_workflow_instance_id", Kind::Bigint),
+                    child: column("sub_workflow_instance_id", Kind::Bigint),
+                },
+            ],
+            shared: Shared::Closed,
+            retention: Retention {
+                default: 2_592_000,
+                minimum: 604_800,
+                safety_lag: 86_400,
+                per: Some(column("project_code", Kind::Bigint)),
+                opt_in: true,
+            },
+            limits: Limits {
+                batch_families: 200,
+                run_families: 10_000,
+                time_budget: 1_800,
+                lock_timeout: 100,
+                retries: 3,
+            },
+            artifacts: vec![],
+            report: vec![],
+            order: order.iter().map(|name| id(name)).collect(),
+        }],
+        schedule: "7 * * * *".to_owned(),
+    }
+}
+
+/// A bundle with next to nothing in it.
+pub fn bundle(graph: &Graph) -> Bundle {
+    let control = format!("windrow_{}", graph.name.replace(['-', '.'], "_"));
+    let file = |name: &str, what: &str, sql: String, alone: bool| File {
+        path: format!("{}/postgres/{name}", graph.name),
+        text: format!(
+            "-- {what}.\n-- Generated by windrow from the spec `{}`; edit the spec and run `make generated`.\n\n{sql};\n",
+            graph.name
+        ),
+        statements: vec![Statement {
+            what: what.to_owned(),
+            sql,
+            alone,
+        }],
+    };
+    Bundle {
+        files: vec![
+            file("10_control.sql", "create schema", format!("CREATE SCHEMA IF NOT EXISTS \"{control}\""), false),
+            file("20_indexes.sql", "create index windrow_alert", "CREATE INDEX CONCURRENTLY IF NOT EXISTS \"windrow_alert\" ON \"public\".\"t_ds_alert\" (\"workflow_instance_id\")".to_owned(), true),
+            file("90_uninstall.sql", "drop schema", format!("DROP SCHEMA IF EXISTS \"{control}\" CASCADE"), false),
+        ],
+        control,
+    }
+}
+
+/// Two probes.
+pub fn probes(graph: &Graph) -> Vec<Probe> {
+    let probe = |table: &str| Probe {
+        what: format!("delete from {table}"),
+        table: table.to_owned(),
+        sql: format!(
+            "DELETE FROM \"{}\".\"{table}\" WHERE \"workflow_instance_id\" = ANY (ARRAY[1, 2, 3])",
+            graph.schema
+        ),
+    };
+    vec![probe("t_ds_alert"), probe("t_ds_task_instance")]
+}

@@ -84,7 +84,9 @@ pub enum Command {
     /// Example: windrow run specs/dolphinscheduler.toml --run-families 1000 --time-budget 10m
     Run(Run),
 
-    /// Check what was deleted and what stands: orphans, drift, ledger
+    /// Check what was deleted and what stands
+    ///
+    /// Looks for orphans, routines that were edited by hand, missing indexes, and a ledger that does not add up.
     ///
     /// Example: windrow verify specs/dolphinscheduler.toml --output json
     Verify(WithOutput),

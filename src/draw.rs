@@ -287,6 +287,8 @@ const MARGIN: f64 = 24.0;
 const CHARACTER: f64 = 7.25;
 const PORT: f64 = 19.0;
 const GAP: f64 = 16.0;
+/// Room between two layers in which arrows bend.
+const BEND: f64 = 100.0;
 const BADGE: f64 = 30.0;
 
 const STYLE: &str = "  <style>
@@ -337,6 +339,8 @@ struct Layout {
     lefts: Vec<f64>,
     /// Width of each layer's boxes.
     widths: Vec<f64>,
+    /// Width of the labels left of each layer.
+    labels: Vec<f64>,
     width: f64,
     height: f64,
 }
@@ -416,11 +420,13 @@ impl Layout {
             pieces,
             lefts: Vec::new(),
             widths: Vec::new(),
+            labels: Vec::new(),
             width: 0.0,
             height: 0.0,
         };
         layout.place_columns();
         layout.place_rows();
+        layout.sort_ports();
         layout
     }
 
@@ -444,9 +450,10 @@ impl Layout {
                 .iter()
                 .filter(|piece| self.nodes[piece.from].layer == layer)
                 .filter_map(|piece| piece.label.as_ref())
-                .map(|label| label.chars().count() as f64 * CHARACTER * 11.0 / 12.0 + 96.0)
+                .map(|label| label.chars().count() as f64 * CHARACTER * 11.0 / 12.0 + 12.0)
                 .fold(0.0, f64::max);
-            x += label;
+            x += if label > 0.0 { label + BEND } else { 0.0 };
+            self.labels.push(label);
             self.lefts.push(x);
             self.widths.push(widest);
             x += widest;
@@ -490,6 +497,25 @@ impl Layout {
             .iter()
             .map(|node| node.y + node.height / 2.0)
             .fold(0.0, f64::max);
+    }
+
+    /// Lets the arrows of one box start in the order in which they end, so that they do not cross at once.
+    fn sort_ports(&mut self) {
+        for node in 0..self.nodes.len() {
+            let mut own: Vec<usize> = (0..self.pieces.len())
+                .filter(|&piece| self.pieces[piece].from == node)
+                .collect();
+            let mut offsets: Vec<f64> =
+                own.iter().map(|&piece| self.pieces[piece].offset).collect();
+            offsets.sort_by(f64::total_cmp);
+            own.sort_by(|&a, &b| {
+                let end = |piece: usize| self.nodes[self.pieces[piece].to].y;
+                end(a).total_cmp(&end(b))
+            });
+            for (piece, offset) in own.into_iter().zip(offsets) {
+                self.pieces[piece].offset = offset;
+            }
+        }
     }
 
     /// Where each box would like to be: amid what it is connected with on one side, or where it is.
@@ -557,10 +583,8 @@ impl Layout {
         };
         let start = self.lefts[from.layer];
         let y = from.y + piece.offset;
-        let flat = piece.label.as_ref().map_or(0.0, |label| {
-            label.chars().count() as f64 * CHARACTER * 11.0 / 12.0 + 12.0
-        });
-        let bend = start - flat;
+        // All arrows of a layer bend left of its longest label, so that none crosses a text.
+        let bend = start - self.labels[from.layer];
         let right = self.lefts[to.layer]
             + if to.table.is_some() {
                 to.width
@@ -603,6 +627,7 @@ impl Layout {
             );
         }
         if let Some(label) = &piece.label {
+            let width = label.chars().count() as f64 * CHARACTER * 11.0 / 12.0 + 6.0;
             let class = if piece.hierarchy {
                 "column linked"
             } else {
@@ -611,7 +636,7 @@ impl Layout {
             let _ = writeln!(
                 out,
                 "    <text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
-                tidy(bend + 6.0),
+                tidy(start - width),
                 tidy(y - 4.0),
                 xml_text(label)
             );

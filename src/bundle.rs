@@ -36,6 +36,17 @@ pub struct Bundle {
     pub files: Vec<File>,
 }
 
+/// A statement of a generated routine with literals in place of variables.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Where it comes from, for messages.
+    pub what: String,
+    /// The table whose index it needs.
+    pub table: String,
+    /// A statement that EXPLAIN takes.
+    pub sql: String,
+}
+
 /// A file on disk that is not what the bundle says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Probe};
 use crate::cli::{Command, OnDatabase, Output, Selection};
 use crate::db::url::{RawUrl, Url};
 use crate::db::{self, Database};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;
+use crate::render;
 use crate::stub;
 use crate::ui::Ui;
 
@@ -24,6 +26,9 @@ mod preview;
 mod run;
 mod show;
 mod uninstall;
+
+/// The only dialect so far.
+const DIALECT: Dialect = Dialect::Postgres;
 
 /// How a command ended that could be done; what could not be done is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +89,12 @@ fn try_load(path: &Path, _ui: &Ui) -> anyhow::Result<Option<Graph>> {
 
 /// The generated files.
 fn bundle(graph: &Graph) -> anyhow::Result<Bundle> {
-    Ok(stub::bundle(graph))
+    render::bundle(graph, DIALECT)
 }
 
 /// The statements to EXPLAIN.
-fn probes(graph: &Graph) -> Vec<stub::Probe> {
-    stub::probes(graph)
+fn probes(graph: &Graph) -> Vec<Probe> {
+    render::probes(graph, DIALECT)
 }
 
 /// The JSON Schema of a spec.
@@ -114,7 +119,7 @@ struct Session {
 impl Session {
     fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
         let graph = load(&on.spec, ui)?;
-        let control = format!("\"{}\"", bundle(&graph)?.control);
+        let control = DIALECT.ident(&render::control_name(&graph));
         let url = address(on.url.as_ref(), on.password_file.as_deref())?;
         let database = db::connect(&url)?;
         Ok(Session {

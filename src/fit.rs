@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::graph::{Column, Graph, Kind, Table};
+use crate::plan;
 
 /// Something that the comparison found.
 #[derive(Clone, Debug, Serialize)]
@@ -144,7 +145,6 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             {
                 column_finding(root, column, live, &mut found);
             }
-            scan_index(rule, root, live, &mut found);
         }
         for artifact in &rule.artifacts {
             let table = graph.table(artifact.table);
@@ -158,6 +158,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             }
         }
     }
+    indexes(graph, catalog, &mut found);
     outsiders(graph, catalog, &mut found);
     for ignored in &graph.ignored {
         if !catalog.tables.contains_key(&ignored.table) {
@@ -306,11 +307,6 @@ fn table_findings(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut
             error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
         });
     }
-    for edge in &table.edges {
-        if live.column(&edge.column.name).is_some() {
-            needed_index(&table.name, &edge.column.name, live, found);
-        }
-    }
     for trigger in live
         .triggers
         .iter()
@@ -384,51 +380,53 @@ fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
     .help(help)
 }
 
-fn needed_index(table: &str, column: &str, live: &CatalogTable, found: &mut Vec<Finding>) {
-    let leads = |index: &&CatalogIndex| {
-        let whole = index.predicate.is_none() || is_ours(index);
-        whole && index.keys.first().is_some_and(|first| first == column)
-    };
-    index_finding(
-        &format!("{table}.{column}"),
-        live.indexes.iter().filter(leads).collect(),
-        format!("no index leads with `{column}`"),
-        found,
-    );
+/// The indexes that the plan needs, and those that the spec says the application has.
+fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    for need in plan::make(graph).indexes {
+        let table = graph.table(need.table);
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        if need.columns.iter().any(|name| live.column(name).is_none()) {
+            continue;
+        }
+        let object = format!("{}.{}", table.name, need.columns.join("_"));
+        let columns = need.columns.join(", ");
+        let message = format!("no index leads with ({columns})");
+        index_finding(&object, leading(live, &need.columns), message, found);
+    }
+    for table in &graph.tables {
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        for column in &table.indexed {
+            if !leading(live, std::slice::from_ref(column))
+                .iter()
+                .any(|index| index.valid)
+            {
+                let message = format!(
+                    "the spec says that the application has an index on `{column}`, and there is none"
+                );
+                found.push(
+                    error(
+                        "missing-index",
+                        &format!("{}.{column}", table.name),
+                        message,
+                    )
+                    .help("take the column out of `indexed`, so that `20_indexes.sql` creates one"),
+                );
+            }
+        }
+    }
 }
 
-/// The index by which candidates are found: equalities first, then the end time.
-fn scan_index(
-    rule: &crate::graph::Rule,
-    root: &Table,
-    live: &CatalogTable,
-    found: &mut Vec<Finding>,
-) {
-    let end_time = &rule.end_time.name;
-    if live.column(end_time).is_none() {
-        return;
-    }
-    let serves = |index: &&CatalogIndex| {
-        let whole = index.predicate.is_none() || is_ours(index);
-        let before_time = index.keys.iter().take_while(|key| *key != end_time);
-        let equal = |key: &String| {
-            rule.candidates
-                .iter()
-                .any(|condition| condition.values.len() == 1 && condition.column.name == *key)
-        };
-        whole && index.keys.contains(end_time) && before_time.into_iter().all(equal)
-    };
-    let indexes = live.indexes.iter().filter(serves).collect();
-    let message = format!(
-        "no index finds the candidates of `{}` in the order of `{end_time}`",
-        rule.name
-    );
-    index_finding(
-        &format!("{}.{end_time}", root.name),
-        indexes,
-        message,
-        found,
-    );
+/// The indexes that start with these columns; a partial one serves only if windrow made it.
+fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogIndex> {
+    live.indexes
+        .iter()
+        .filter(|index| index.predicate.is_none() || is_ours(index))
+        .filter(|index| index.keys.starts_with(columns))
+        .collect()
 }
 
 fn index_finding(

@@ -35,6 +35,8 @@ pub struct Table {
     pub name: String,
     /// Key columns; empty for a table that is nobody's parent and needs none.
     pub key: Vec<Column>,
+    /// Columns that an index of the application leads with; the statements need no further index on them.
+    pub indexed: Vec<String>,
     /// What a row of this table belongs to: it goes with any of these parents.
     pub edges: Vec<Edge>,
 }

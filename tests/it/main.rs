@@ -1,3 +1,5 @@
-//! Every integration test, in one binary.
+//! The integration tests, in one binary.
 
 mod cli;
+mod demo;
+mod sandbox;

@@ -1,0 +1,19 @@
+//! The schemas and histories that the demo, the tests and the benchmarks load: texts, no logic.
+
+/// Apache DolphinScheduler on PostgreSQL.
+pub mod dolphinscheduler {
+    /// The whole schema of version 3.4.
+    pub const SCHEMA_34: &str = include_str!("demo/dolphinscheduler/postgres/schema-3.4.sql");
+
+    /// The whole schema of version 3.2, in which workflows are still called processes.
+    pub const SCHEMA_32: &str = include_str!("demo/dolphinscheduler/postgres/schema-3.2.sql");
+
+    /// A history for [`SCHEMA_34`], sized by the setting [`FAMILIES_SETTING`]; run VACUUM ANALYZE afterwards.
+    pub const HISTORY_34: &str = include_str!("demo/dolphinscheduler/postgres/history-3.4.sql");
+
+    /// The setting that tells [`HISTORY_34`] how many families of workflow instances to load.
+    pub const FAMILIES_SETTING: &str = "windrow.demo_families";
+
+    /// How many families the demo loads: about a quarter of a million rows.
+    pub const DEMO_FAMILIES: u32 = 8_000;
+}

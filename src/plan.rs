@@ -1,0 +1,191 @@
+//! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
+
+use crate::graph::{Condition, Edge, Graph, Kind, Rule, TableId};
+
+/// The plan of a whole spec.
+#[derive(Debug)]
+pub struct Plan {
+    /// One purge per rule, in the order of the rules.
+    pub purges: Vec<Purge>,
+    /// Indexes that the statements need and the application does not bring, sorted by table and columns.
+    pub indexes: Vec<IndexNeed>,
+}
+
+/// How one rule deletes.
+#[derive(Debug)]
+pub struct Purge {
+    /// Index of the rule in [`Graph::rules`].
+    pub rule: usize,
+    /// Type that holds every id of a member: the widest of the key and of the columns that link members.
+    pub id_kind: Kind,
+    /// Tables whose keys are collected before anything is deleted, parents first.
+    pub collects: Vec<TableId>,
+    /// The deletions, children first, the root last.
+    pub steps: Vec<Step>,
+}
+
+/// The deletion from one table.
+#[derive(Debug)]
+pub struct Step {
+    /// The table.
+    pub table: TableId,
+    /// The edges through which its rows belong to what goes; empty for the root table.
+    pub edges: Vec<Edge>,
+    /// One sentence: becomes the comment above the statement.
+    pub why: String,
+}
+
+/// An index that a statement needs.
+#[derive(Clone, Debug)]
+pub struct IndexNeed {
+    /// The table.
+    pub table: TableId,
+    /// Columns in order.
+    pub columns: Vec<String>,
+    /// Conditions of a partial index; left out where the dialect has none.
+    pub conditions: Vec<Condition>,
+    /// One sentence: becomes the comment above the statement.
+    pub why: String,
+}
+
+/// Makes the plan of a graph.
+pub fn make(graph: &Graph) -> Plan {
+    let purges: Vec<Purge> = graph
+        .rules
+        .iter()
+        .enumerate()
+        .map(|(index, rule)| purge(graph, index, rule))
+        .collect();
+    let mut indexes: Vec<IndexNeed> = graph
+        .rules
+        .iter()
+        .map(|rule| scan_index(graph, rule))
+        .collect();
+    for step in purges.iter().flat_map(|purge| &purge.steps) {
+        let table = graph.table(step.table);
+        for edge in &step.edges {
+            let columns = vec![edge.column.name.clone()];
+            let known = indexes
+                .iter()
+                .any(|index| index.table == step.table && index.columns == columns);
+            if known || table.indexed.contains(&edge.column.name) {
+                continue;
+            }
+            indexes.push(IndexNeed {
+                table: step.table,
+                columns,
+                conditions: Vec::new(),
+                why: format!(
+                    "{} is searched by the rows of {} that go.",
+                    table.name,
+                    graph.table(edge.parent).name
+                ),
+            });
+        }
+    }
+    indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    Plan { purges, indexes }
+}
+
+fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
+    let steps: Vec<Step> = rule.order.iter().map(|id| step(graph, rule, *id)).collect();
+    // Keys are collected for tables that are a parent within this family, from the root downwards.
+    let collects = rule
+        .order
+        .iter()
+        .rev()
+        .copied()
+        .filter(|id| {
+            *id != rule.root
+                && steps
+                    .iter()
+                    .any(|step| step.edges.iter().any(|edge| edge.parent == *id))
+        })
+        .collect();
+    let root_kind = graph.table(rule.root).key[0].kind;
+    let id_kind = rule
+        .hierarchy
+        .iter()
+        .flat_map(|link| [link.parent.kind, link.child.kind])
+        .fold(root_kind, wider);
+    Purge {
+        rule: index,
+        id_kind,
+        collects,
+        steps,
+    }
+}
+
+fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
+    let table = graph.table(id);
+    if id == rule.root {
+        return Step {
+            table: id,
+            edges: Vec::new(),
+            why: format!("{}: the members themselves go last.", table.name),
+        };
+    }
+    let edges: Vec<Edge> = table
+        .edges
+        .iter()
+        .filter(|edge| rule.order.contains(&edge.parent))
+        .cloned()
+        .collect();
+    let mut parents: Vec<&str> = edges
+        .iter()
+        .map(|edge| graph.table(edge.parent).name.as_str())
+        .collect();
+    let both_ends = parents.len() == 2 && parents[0] == parents[1];
+    parents.dedup();
+    let why = if both_ends {
+        format!(
+            "{}: a link goes with either of its ends in {}.",
+            table.name, parents[0]
+        )
+    } else {
+        format!("{}: rows belong to {}.", table.name, parents.join(" or "))
+    };
+    Step {
+        table: id,
+        edges,
+        why,
+    }
+}
+
+/// Oldest first, without a sort: the scope, then the time, then the key. A state in front of the time would force a sort.
+fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
+    let mut columns = Vec::new();
+    if let (Some(per), true) = (&rule.retention.per, rule.retention.opt_in) {
+        columns.push(per.name.clone());
+    }
+    columns.push(rule.end_time.name.clone());
+    columns.push(graph.table(rule.root).key[0].name.clone());
+    IndexNeed {
+        table: rule.root,
+        columns,
+        conditions: eligible(rule),
+        why: format!(
+            "Rule {} reads the roots that are final, oldest first.",
+            rule.name
+        ),
+    }
+}
+
+/// The conditions that make a row of the root table a root that is final.
+pub fn eligible(rule: &Rule) -> Vec<Condition> {
+    rule.candidates
+        .iter()
+        .chain(&rule.r#final)
+        .cloned()
+        .collect()
+}
+
+fn wider(a: Kind, b: Kind) -> Kind {
+    let rank = |kind| match kind {
+        Kind::Smallint => 1,
+        Kind::Integer => 2,
+        Kind::Bigint => 3,
+        Kind::Uuid | Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => 0,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}

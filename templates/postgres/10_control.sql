@@ -1,0 +1,312 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+--# create schema {{ control }}
+CREATE SCHEMA IF NOT EXISTS {{ control }};
+--# comment on schema {{ control }}
+COMMENT ON SCHEMA {{ control }} IS {{ schema_comment }};
+
+-- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
+--# create table {{ control }}.control
+CREATE TABLE IF NOT EXISTS {{ control }}.control (
+    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    spec            text        NOT NULL,
+    armed           boolean     NOT NULL DEFAULT false,
+    armed_by        text,
+    armed_at        timestamptz,
+    server_identity text,
+    orphans_at_arm  jsonb,
+    paused          boolean     NOT NULL DEFAULT false,
+    paused_by       text,
+    paused_at       timestamptz,
+    paused_reason   text,
+    forced_install  jsonb,
+    installed_by    text        NOT NULL DEFAULT current_user,
+    installed_at    timestamptz NOT NULL DEFAULT now()
+);
+--# fill table {{ control }}.control
+INSERT INTO {{ control }}.control (spec)
+VALUES ({{ spec_literal }})
+ON CONFLICT (only_row) DO NOTHING;
+
+-- policy: retention by scope. The minimum is enforced here, whoever writes.
+--# create table {{ control }}.policy
+CREATE TABLE IF NOT EXISTS {{ control }}.policy (
+    rule              text        NOT NULL,
+    scope             text        NOT NULL,
+    enabled           boolean     NOT NULL DEFAULT true,
+    retention_seconds bigint      NOT NULL,
+    artifacts         boolean     NOT NULL DEFAULT true,
+    note              text,
+    changed_by        text        NOT NULL DEFAULT session_user,
+    changed_at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (rule, scope)
+);
+{% for rule in rules -%}
+--# drop constraint policy_{{ rule.name }}
+ALTER TABLE {{ control }}.policy
+    DROP CONSTRAINT IF EXISTS policy_{{ rule.name }};
+--# create constraint policy_{{ rule.name }}
+ALTER TABLE {{ control }}.policy
+    ADD CONSTRAINT policy_{{ rule.name }} CHECK (
+        rule <> {{ rule.literal }}
+        OR (
+            retention_seconds >= {{ rule.minimum }}
+            AND scope ~ {{ rule.scope_pattern }}
+        )
+    );
+--# comment on constraint policy_{{ rule.name }}
+COMMENT ON CONSTRAINT policy_{{ rule.name }} ON {{ control }}.policy IS
+    {{ rule.policy_comment }};
+{% endfor -%}
+--# comment on table {{ control }}.policy
+COMMENT ON TABLE {{ control }}.policy IS
+    'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
+
+-- hold: families that must stay, e.g. for a legal hold.
+--# create table {{ control }}.hold
+CREATE TABLE IF NOT EXISTS {{ control }}.hold (
+    rule      text        NOT NULL,
+    key       text        NOT NULL,
+    reason    text        NOT NULL,
+    until     timestamptz,
+    placed_by text        NOT NULL DEFAULT session_user,
+    placed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (rule, key)
+);
+--# comment on table {{ control }}.hold
+COMMENT ON TABLE {{ control }}.hold IS
+    'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+
+-- setting: what overrides the limits of the spec. Read again before every batch.
+--# create table {{ control }}.setting
+CREATE TABLE IF NOT EXISTS {{ control }}.setting (
+    rule       text        NOT NULL,
+    name       text        NOT NULL,
+    value      bigint      NOT NULL,
+    changed_by text        NOT NULL DEFAULT session_user,
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (rule, name),
+    CONSTRAINT setting_within_limits CHECK (
+        CASE name
+            WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+            WHEN 'run_families' THEN value >= 1
+            WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
+            WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
+            WHEN 'retries' THEN value BETWEEN 0 AND 100
+            WHEN 'ledger_days' THEN value BETWEEN 1 AND 36500
+            ELSE false
+        END
+    )
+);
+--# comment on table {{ control }}.setting
+COMMENT ON TABLE {{ control }}.setting IS
+    'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+
+-- The ledger: what every run did.
+--# create table {{ control }}.run
+CREATE TABLE IF NOT EXISTS {{ control }}.run (
+    run_id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    trigger     text        NOT NULL CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE')),
+    dry_run     boolean     NOT NULL,
+    options     jsonb       NOT NULL,
+    as_of       timestamptz NOT NULL,
+    deadline    timestamptz NOT NULL,
+    status      text        NOT NULL DEFAULT 'running'
+        CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')),
+    reason      text,
+    backend_pid integer     NOT NULL DEFAULT pg_backend_pid(),
+    started_by  text        NOT NULL DEFAULT session_user,
+    started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    finished_at timestamptz
+);
+--# comment on table {{ control }}.run
+COMMENT ON TABLE {{ control }}.run IS
+    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run.';
+--# create table {{ control }}.run_rule
+CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
+    run_id         bigint      NOT NULL,
+    rule           text        NOT NULL,
+    families       bigint      NOT NULL DEFAULT 0,
+    deleted_rows   bigint      NOT NULL DEFAULT 0,
+    batches        bigint      NOT NULL DEFAULT 0,
+    retries        bigint      NOT NULL DEFAULT 0,
+    retries_in_row integer     NOT NULL DEFAULT 0,
+    batch_families integer     NOT NULL,
+    cursor_time    text,
+    cursor_key     text,
+    table_names    text[]      NOT NULL,
+    table_rows     bigint[]    NOT NULL,
+    gone           text[]      NOT NULL DEFAULT '{}',
+    started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, rule)
+);
+--# comment on table {{ control }}.run_rule
+COMMENT ON TABLE {{ control }}.run_rule IS
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size. gone: what a dry run already counted.';
+--# create view {{ control }}.run_table
+CREATE OR REPLACE VIEW {{ control }}.run_table AS
+SELECT
+    r.run_id,
+    r.rule,
+    t.position,
+    t.table_name,
+    t.deleted_rows
+FROM {{ control }}.run_rule AS r
+CROSS JOIN LATERAL unnest(r.table_names, r.table_rows) WITH ORDINALITY AS t(table_name, deleted_rows, position);
+--# comment on view {{ control }}.run_table
+COMMENT ON VIEW {{ control }}.run_table IS
+    'Rows deleted by run, rule and table; position is the order of deletion.';
+--# create table {{ control }}.run_skip
+CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
+    run_id      bigint NOT NULL,
+    rule        text   NOT NULL,
+    reason      text   NOT NULL CHECK (reason IN (
+        'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER',
+        'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'
+    )),
+    families    bigint NOT NULL,
+    sample_keys text[] NOT NULL,
+    PRIMARY KEY (run_id, rule, reason)
+);
+--# comment on table {{ control }}.run_skip
+COMMENT ON TABLE {{ control }}.run_skip IS
+    'Families that a run passed over, by reason, with the keys of the first ten.';
+--# create table {{ control }}.run_failure
+CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
+    run_id    bigint      NOT NULL,
+    rule      text        NOT NULL,
+    key       text        NOT NULL,
+    sqlstate  text        NOT NULL,
+    message   text        NOT NULL,
+    failed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, rule, key)
+);
+--# comment on table {{ control }}.run_failure
+COMMENT ON TABLE {{ control }}.run_failure IS
+    'Families whose deletion raised an error even on their own, with that error.';
+
+-- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
+--# create table {{ control }}.artifact
+CREATE TABLE IF NOT EXISTS {{ control }}.artifact (
+    artifact_id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run_id          bigint      NOT NULL,
+    rule            text        NOT NULL,
+    host            text,
+    path            text        NOT NULL,
+    recorded_at     timestamptz NOT NULL DEFAULT now(),
+    attempts        integer     NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT '-infinity',
+    last_error      text,
+    given_up        boolean     NOT NULL DEFAULT false
+);
+--# comment on table {{ control }}.artifact
+COMMENT ON TABLE {{ control }}.artifact IS
+    'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it.';
+
+-- seconds: '30d', '1d12h', 'P30D', 'PT90M' as seconds. Months and years are not a fixed length.
+--# create function {{ control }}.seconds
+CREATE OR REPLACE FUNCTION {{ control }}.seconds(p_duration text)
+RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_part text[];
+    v_sum  bigint := 0;
+BEGIN
+    v_part := regexp_match(upper(p_duration), '^P?(?:(\d{1,9})W)?(?:(\d{1,9})D)?T?(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?$');
+    IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
+        RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
+            USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';
+    END IF;
+    v_sum := coalesce(v_part[1]::bigint, 0) * 604800
+           + coalesce(v_part[2]::bigint, 0) * 86400
+           + coalesce(v_part[3]::bigint, 0) * 3600
+           + coalesce(v_part[4]::bigint, 0) * 60
+           + coalesce(v_part[5]::bigint, 0);
+    RETURN v_sum;
+END
+$windrow$;
+--# comment on function {{ control }}.seconds
+COMMENT ON FUNCTION {{ control }}.seconds(text) IS
+    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT {{ control }}.seconds(''30d''); [body @body@]';
+
+-- setting_of: the present value of a limit: the override, else the default of the spec.
+--# create function {{ control }}.setting_of
+CREATE OR REPLACE FUNCTION {{ control }}.setting_of(p_rule text, p_name text)
+RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT coalesce(
+        (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
+        CASE p_rule || '.' || p_name
+{%- for rule in rules %}
+            WHEN '{{ rule.name }}.batch_families' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
+            WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
+            WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
+            WHEN '{{ rule.name }}.retries' THEN {{ rule.retries }}
+            WHEN '{{ rule.name }}.ledger_days' THEN 400
+{%- endfor %}
+        END
+    );
+$windrow$;
+--# comment on function {{ control }}.setting_of
+COMMENT ON FUNCTION {{ control }}.setting_of(text, text) IS
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''batch_families''); [body @body@]';
+
+-- check_options: an option that nobody knows is an error, not a surprise.
+--# create function {{ control }}.check_options
+CREATE OR REPLACE FUNCTION {{ control }}.check_options(p_options jsonb, p_known text[])
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_name text;
+BEGIN
+    IF p_options IS NULL OR jsonb_typeof(p_options) <> 'object' THEN
+        RAISE EXCEPTION 'the options are not a JSON object'
+            USING ERRCODE = '22023', HINT = 'Pass ''{}'' for the defaults.';
+    END IF;
+    FOR v_name IN SELECT o.name FROM jsonb_object_keys(p_options) AS o(name) ORDER BY o.name LOOP
+        IF v_name <> ALL (p_known) THEN
+            RAISE EXCEPTION 'unknown option: %', quote_literal(v_name)
+                USING ERRCODE = '22023', HINT = format('The options are: %s.', array_to_string(p_known, ', '));
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# comment on function {{ control }}.check_options
+COMMENT ON FUNCTION {{ control }}.check_options(jsonb, text[]) IS
+    'Raises 22023 for an option that is not in the list of known ones. [body @body@]';
+
+-- check_rule: the rule that an option document names, or the only one.
+--# create function {{ control }}.check_rule
+CREATE OR REPLACE FUNCTION {{ control }}.check_rule(p_options jsonb)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_rules constant text[] := ARRAY[{{ rule_literals }}];
+    v_rule  text := p_options ->> 'rule';
+BEGIN
+    IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
+        RETURN v_rules[1];
+    END IF;
+    IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
+        RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
+            USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));
+    END IF;
+    RETURN v_rule;
+END
+$windrow$;
+--# comment on function {{ control }}.check_rule
+COMMENT ON FUNCTION {{ control }}.check_rule(jsonb) IS
+    'The rule that the options name; where the spec has one rule it may be left out. [body @body@]';

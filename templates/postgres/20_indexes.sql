@@ -1,0 +1,17 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+-- An index on a big table takes its time; it is built without blocking writers.
+--# set statement_timeout
+SET statement_timeout = 0;
+
+-- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+{% for index in indexes %}
+-- {{ index.why }}
+--! create index {{ index.name }}
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {{ index.name }}
+    ON {{ index.table }} ({{ index.columns }})
+{%- if index.predicates | length > 0 %}
+    WHERE {{ index.predicates | join(sep="
+      AND ") }}
+{%- endif %};
+{% endfor %}

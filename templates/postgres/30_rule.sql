@@ -1,0 +1,856 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
+{%- if rule.per %}
+-- One row per scope with a policy{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
+{%- endif %}
+--# create function {{ control }}.{{ rule.name }}_scope
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
+RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }}, artifacts boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+{%- if rule.per %}
+    SELECT
+        p.scope::{{ rule.scope_type }},
+        {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %},
+        p.artifacts
+    FROM {{ control }}.policy AS p
+    WHERE p.rule = {{ rule.literal }}
+      {%- if rule.opt_in %}
+      AND p.enabled
+      {%- endif %}
+      AND (p_scope IS NULL OR p.scope = p_scope)
+{%- if not rule.opt_in %}
+    UNION ALL
+    SELECT
+        NULL,
+        {{ rule.cutoff_of_default }},
+        true
+    WHERE p_scope IS NULL
+    UNION ALL
+    SELECT
+        p_scope::{{ rule.scope_type }},
+        {{ rule.cutoff_of_default }},
+        true
+    WHERE p_scope IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM {{ control }}.policy AS p
+          WHERE p.rule = {{ rule.literal }}
+            AND p.scope = p_scope
+      )
+{%- endif %};
+{%- else %}
+    SELECT
+        NULL::{{ rule.scope_type }},
+        {{ rule.cutoff_of_default }},
+        true;
+{%- endif %}
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_scope
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, text) IS
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]';
+
+-- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
+--# create function {{ control }}.{{ rule.name }}_next
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
+    p_as_of      timestamptz,
+    p_retention  bigint,
+    p_scope      text,
+    p_after_time {{ rule.time_type }},
+    p_after_key  {{ rule.key_type }},
+    p_limit      bigint
+)
+RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }})
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $windrow$
+BEGIN
+    RETURN QUERY
+{%- if rule.per and rule.opt_in %}
+    SELECT r.{{ rule.key }}, r.{{ rule.end_time }}
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    CROSS JOIN LATERAL (
+        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.per }} = s.scope
+          AND i.{{ rule.end_time }} < s.cutoff
+          AND (i.{{ rule.end_time }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+        ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+        LIMIT p_limit
+    ) AS r
+    ORDER BY r.{{ rule.end_time }}, r.{{ rule.key }}
+    LIMIT p_limit;
+{%- else %}
+    SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    FROM {{ rule.table }} AS i
+    {%- if rule.per %}
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+        ON s.scope = i.{{ rule.per }}
+    {%- endif %}
+    WHERE i.{{ rule.end_time }} < (
+        SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c
+    )
+      {%- if rule.per %}
+      AND i.{{ rule.end_time }} < coalesce(s.cutoff, (
+          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
+      ))
+      {%- endif %}
+      AND (i.{{ rule.end_time }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
+{%- for predicate in rule.eligible %}
+      AND {{ predicate }}
+{%- endfor %}
+    ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+    LIMIT p_limit;
+{%- endif %}
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_next
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text, {{ rule.time_type }}, {{ rule.key_type }}, bigint) IS
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; {{ rule.name }}_judge decides. [body @body@]';
+
+-- {{ rule.name }}_judge: expands the given roots to their families and decides, row by row under lock, which may go.
+--
+-- A member is a row of {{ rule.table_name }}. Links to ids without a row are not followed.
+{%- if rule.closed %}
+-- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
+{%- else %}
+-- Literal: a root's own descendants decide, whoever else links to them.
+{%- endif %}
+--# create function {{ control }}.{{ rule.name }}_judge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
+    p_roots     {{ rule.key_type }}[],
+    p_as_of     timestamptz,
+    p_retention bigint,
+    p_scope     text,
+    p_purge     boolean,
+    p_lock      boolean,
+    p_gone      {{ rule.id_type }}[],
+    OUT o_members     {{ rule.id_type }}[],
+    OUT o_artifacts   {{ rule.id_type }}[],
+    OUT o_families    bigint,
+    OUT o_other_roots {{ rule.id_type }}[],
+    OUT o_skip_keys   {{ rule.id_type }}[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET enable_nestloop = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_reasons constant text[] := ARRAY[
+        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
+    ];
+    v_level  {{ rule.id_type }}[];  -- ids of the present level of the expansion
+    v_seen   {{ rule.id_type }}[];  -- ids of all levels so far
+    v_locked {{ rule.id_type }}[] := '{}';  -- rows that another session holds
+    v_held   {{ rule.id_type }}[];
+    v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
+    v_rank   integer[];
+{%- if rule.closed %}
+    v_stay   {{ rule.id_type }}[];
+{%- endif %}
+    v_default {{ rule.time_type }};
+    v_cutoff {{ rule.time_type }}[];
+    v_artifacts boolean[];
+    -- The members so far: parallel arrays, one element per row.
+    v_id     {{ rule.id_type }}[] := '{}';
+    v_final  boolean[] := '{}';
+    v_root   boolean[] := '{}';
+    v_ended  {{ rule.time_type }}[] := '{}';
+{%- if rule.per %}
+    v_scope  {{ rule.scope_type }}[] := '{}';
+{%- endif %}
+    -- The links so far.
+    v_upper  {{ rule.id_type }}[] := '{}';
+    v_lower  {{ rule.id_type }}[] := '{}';
+    -- What one level added.
+    n_id     {{ rule.id_type }}[];
+    n_final  boolean[];
+    n_root   boolean[];
+    n_ended  {{ rule.time_type }}[];
+{%- if rule.per %}
+    n_scope  {{ rule.scope_type }}[];
+{%- endif %}
+    n_upper  {{ rule.id_type }}[];
+    n_lower  {{ rule.id_type }}[];
+BEGIN
+    v_level := p_roots;
+    v_seen := p_gone;
+    WHILE cardinality(v_level) > 0 LOOP
+        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
+        IF p_lock THEN
+            SELECT {{ rule.level_aggregates }}
+            INTO {{ rule.level_targets }}
+            FROM (
+                SELECT {{ rule.level_columns }}
+                FROM {{ rule.table }} AS i
+                WHERE i.{{ rule.key }} = ANY (v_level)
+                ORDER BY i.{{ rule.key }}
+                FOR UPDATE SKIP LOCKED
+            ) AS m;
+            IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
+                v_locked := v_locked || ARRAY(
+                    SELECT i.{{ rule.key }}
+                    FROM {{ rule.table }} AS i
+                    WHERE i.{{ rule.key }} = ANY (v_level)
+                    EXCEPT
+                    SELECT m.id FROM unnest(n_id) AS m(id)
+                );
+            END IF;
+        ELSE
+            SELECT {{ rule.level_aggregates }}
+            INTO {{ rule.level_targets }}
+            FROM (
+                SELECT {{ rule.level_columns }}
+                FROM {{ rule.table }} AS i
+                WHERE i.{{ rule.key }} = ANY (v_level)
+            ) AS m;
+        END IF;
+        EXIT WHEN n_id IS NULL;
+        v_id := v_id || n_id;
+        v_final := v_final || n_final;
+        v_root := v_root || n_root;
+        v_ended := v_ended || n_ended;
+{%- if rule.per %}
+        v_scope := v_scope || n_scope;
+{%- endif %}
+{%- if rule.links | length == 0 %}
+        EXIT;
+{%- else %}
+
+        -- Read after the rows were locked: a link that was committed before is seen.
+        SELECT array_agg(l.upper), array_agg(l.lower)
+        INTO n_upper, n_lower
+        FROM (
+{%- for link in rule.links %}
+            SELECT l.{{ link.parent }} AS upper, l.{{ link.child }} AS lower
+            FROM {{ link.table }} AS l
+            WHERE l.{{ link.parent }} = ANY (n_id)
+              AND l.{{ link.child }} IS NOT NULL
+{%- if rule.closed %}
+            UNION ALL
+            SELECT l.{{ link.parent }}, l.{{ link.child }}
+            FROM {{ link.table }} AS l
+            WHERE l.{{ link.child }} = ANY (n_id)
+              AND l.{{ link.parent }} IS NOT NULL
+{%- endif %}
+{%- if not loop.last %}
+            UNION ALL
+{%- endif %}
+{%- endfor %}
+        ) AS l;
+        EXIT WHEN n_upper IS NULL;
+        v_upper := v_upper || n_upper;
+        v_lower := v_lower || n_lower;
+        v_seen := v_seen || v_level;
+        v_level := ARRAY(
+            {% if rule.closed %}(SELECT u.id FROM unnest(n_upper) AS u(id) UNION {% endif %}SELECT d.id FROM unnest(n_lower) AS d(id){% if rule.closed %}){% endif %}
+            EXCEPT
+            SELECT s.id FROM unnest(v_seen) AS s(id)
+        );
+{%- endif %}
+    END LOOP;
+
+    v_held := ARRAY(
+        SELECT h.key::{{ rule.id_type }}
+        FROM {{ control }}.hold AS h
+        WHERE h.rule = {{ rule.literal }}
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+
+    -- Roots that may be cleaned get a cutoff, all other rows none.
+    SELECT s.cutoff
+    INTO v_default
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    WHERE s.scope IS NULL;
+    SELECT
+        array_agg(
+            CASE
+                WHEN NOT m.root THEN NULL
+                WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
+                ELSE {% if rule.per %}coalesce(s.cutoff, v_default){% else %}v_default{% endif %}
+            END
+            ORDER BY m.position
+        ),
+        array_agg({% if rule.per %}coalesce(s.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
+    INTO v_cutoff, v_artifacts
+{%- if rule.per %}
+    FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
+{%- else %}
+    FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
+{%- endif %}
+{%- if rule.links | length > 0 %}
+
+    -- A link to an id without a row links nothing.
+    SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
+    INTO v_upper, v_lower
+    FROM (
+        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
+    ) AS l
+    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+{%- endif %}
+
+    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
+    WITH RECURSIVE fault (id, rank, cutoff) AS (
+        (
+            SELECT h.id, 1, NULL::{{ rule.time_type }}
+            FROM unnest(v_held) AS h(id)
+            UNION ALL
+            SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
+            FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
+            WHERE NOT m.final
+               OR (m.ended IS NULL AND NOT p_purge)
+            UNION ALL
+            SELECT m.id, 4, c.cutoff
+            FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
+            JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
+            WHERE NOT p_purge
+            UNION ALL
+            SELECT l.id, 5, NULL
+            FROM unnest(v_locked) AS l(id)
+        )
+        UNION
+        SELECT l.upper, f.rank, f.cutoff
+        FROM fault AS f
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.lower = f.id
+    )
+    SELECT coalesce(array_agg(v.id), '{}'), coalesce(array_agg(v.rank), '{}')
+    INTO v_bad, v_rank
+    FROM (
+        SELECT m.id, min(f.rank) AS rank
+        FROM fault AS f
+        JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = f.id
+        WHERE m.cutoff IS NOT NULL
+          AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
+        GROUP BY m.id
+    ) AS v;
+{% if rule.closed %}
+    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
+    WITH RECURSIVE covered (id) AS (
+        SELECT m.id
+        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+        WHERE m.cutoff IS NOT NULL
+        UNION
+        SELECT l.lower
+        FROM covered AS c
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = c.id
+    )
+    SELECT v_bad || v_locked || coalesce(array_agg(m.id), '{}')
+    INTO v_stay
+    FROM unnest(v_id, v_root, v_cutoff) AS m(id, root, cutoff)
+    WHERE (m.root AND m.cutoff IS NULL)
+       OR m.id NOT IN (SELECT c.id FROM covered AS c);
+    IF cardinality(v_stay) > 0 THEN
+        WITH RECURSIVE stay (id) AS (
+            SELECT s.id
+            FROM unnest(v_stay) AS s(id)
+            UNION
+            SELECT l.there
+            FROM stay AS s
+            JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = s.id
+        )
+        SELECT array_agg(s.id)
+        INTO v_stay
+        FROM stay AS s;
+    END IF;
+    o_members := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
+{%- else %}
+    -- What goes: the roots without a fault, and all rows below them.
+    WITH RECURSIVE below (id) AS (
+        SELECT m.id
+        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+        WHERE m.cutoff IS NOT NULL
+          AND m.id IN (SELECT r.id FROM unnest(p_roots) AS r(id))
+          AND m.id NOT IN (SELECT b.id FROM unnest(v_bad) AS b(id))
+        UNION
+        SELECT l.lower
+        FROM below AS b
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = b.id
+    )
+    SELECT coalesce(array_agg(b.id), '{}')
+    INTO o_members
+    FROM below AS b;
+{%- endif %}
+
+    SELECT
+        coalesce(array_agg(m.id) FILTER (WHERE m.artifacts), '{}'),
+        count(*) FILTER (WHERE m.root),
+        coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
+    INTO o_artifacts, o_families, o_other_roots
+    FROM unnest(v_id, v_root, v_artifacts) AS m(id, root, artifacts)
+    WHERE m.id IN (SELECT g.id FROM unnest(o_members) AS g(id));
+    SELECT
+        coalesce(array_agg(r.id ORDER BY r.position), '{}'),
+        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
+    INTO o_skip_keys, o_skip_reasons
+    FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
+    LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
+    LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
+    WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND r.id NOT IN (SELECT g.id FROM unnest(o_members) AS g(id));
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_judge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+
+-- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
+--# create function {{ control }}.{{ rule.name }}_rows
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.id_type }}[])
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $windrow$
+DECLARE
+{%- for collect in rule.collects %}
+    {{ collect.variable }} {{ collect.key_type }}[];
+{%- endfor %}
+    v_rows bigint[] := '{}';
+BEGIN
+{%- for collect in rule.collects %}
+    {{ collect.variable }} := ARRAY(
+{%- for edge in collect.edges %}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys_of_rows }})
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+{%- endfor %}
+{%- for step in rule.steps %}
+
+    -- {{ step.why }}
+    v_rows := v_rows || (
+{%- if step.edges | length == 1 %}
+        SELECT count(*) FROM {{ step.table }} AS t WHERE t.{{ step.edges.0.column }} = ANY ({{ step.edges.0.keys_of_rows }})
+{%- else %}
+        SELECT count(*)
+        FROM (
+{%- for edge in step.edges %}
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys_of_rows }})
+{%- if not loop.last %}
+            UNION{% endif %}
+{%- endfor %}
+        ) AS t
+{%- endif %}
+    );
+{%- endfor %}
+    RETURN v_rows;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_rows
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
+    'Rows by table that belong to the given members, in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]';
+
+-- {{ rule.name }}_batch: deletes the families of the given roots that may go, in the caller's transaction.
+--# create function {{ control }}.{{ rule.name }}_batch
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
+    p_run       bigint,
+    p_roots     {{ rule.key_type }}[],
+    p_as_of     timestamptz,
+    p_retention bigint,
+    p_scope     text,
+    p_purge     boolean,
+    p_gone      {{ rule.id_type }}[],
+    OUT o_members      {{ rule.id_type }}[],
+    OUT o_families     bigint,
+    OUT o_other_roots  {{ rule.id_type }}[],
+    OUT o_skip_keys    {{ rule.id_type }}[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $windrow$
+DECLARE
+{%- for collect in rule.collects %}
+    {{ collect.variable }} {{ collect.key_type }}[];
+{%- endfor %}
+    v_artifacts {{ rule.id_type }}[];
+    v_rows      bigint;
+    v_more      bigint;
+BEGIN
+    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+
+    -- A hold or a policy that is being written waits for this batch, or this batch for it.
+    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+
+    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
+    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
+    FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
+    IF cardinality(o_members) = 0 THEN
+        RETURN;
+    END IF;
+
+{%- for collect in rule.collects %}
+    {{ collect.variable }} := ARRAY(
+{%- for edge in collect.edges %}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys }})
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+{%- endfor %}
+{%- for artifact in rule.artifacts %}
+
+    -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
+    INSERT INTO {{ control }}.artifact (run_id, rule, host, path)
+    SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
+    FROM {{ artifact.table }} AS t
+    WHERE t.{{ artifact.column }} = ANY (v_artifacts)
+      AND t.{{ artifact.path }} <> '';
+{%- endfor %}
+{%- for step in rule.steps %}
+
+    -- {{ step.why }}
+{%- for edge in step.edges %}
+    DELETE FROM {{ step.table }} AS t
+    WHERE t.{{ edge.column }} = ANY ({{ edge.keys }});
+{%- if loop.first %}
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- else %}
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    v_rows := v_rows + v_more;
+{%- endif %}
+{%- endfor %}
+    o_rows[{{ step.position }}] := v_rows;
+{%- endfor %}
+    IF v_rows <> cardinality(o_members) THEN
+        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
+            USING HINT = 'A trigger or a row security policy keeps them. The batch is rolled back.';
+    END IF;
+
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_batch
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type }}[], timestamptz, bigint, text, boolean, {{ rule.id_type }}[]) IS
+    'Deletes, in the caller''s transaction, the families of p_roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+
+-- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
+--# create function {{ control }}.{{ rule.name }}_undated
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
+RETURNS {{ rule.key_type }}[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT ARRAY(
+        SELECT i.{{ rule.key }}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.end_time }} IS NULL
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+{%- if rule.per and rule.opt_in %}
+          AND i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS s)
+{%- elif rule.per %}
+          AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
+{%- endif %}
+        ORDER BY i.{{ rule.key }}
+    );
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_undated
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
+    'Roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]';
+
+-- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
+-- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over.
+--# create function {{ control }}.{{ rule.name }}_step
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run       {{ control }}.run%ROWTYPE;
+    v_progress  {{ control }}.run_rule%ROWTYPE;
+    v_batch     record;
+    v_take      bigint;
+    v_roots     {{ rule.key_type }}[];
+    v_ends      {{ rule.time_type }}[];
+    v_last      integer;
+    v_sqlstate  text;
+    v_message   text;
+    v_busy      boolean := false;
+BEGIN
+    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
+
+    -- Everything that may end a run is looked at before every batch.
+    IF v_run.status <> 'running' THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+    v_take := least(
+        v_progress.batch_families,
+        {{ control }}.setting_of({{ rule.literal }}, 'batch_families'),
+        coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
+    );
+    IF v_take <= 0 THEN
+        RETURN 'run_families reached';
+    END IF;
+
+    SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
+    INTO v_roots, v_ends
+    FROM {{ control }}.{{ rule.name }}_next(
+        v_run.as_of,
+        {{ control }}.seconds(v_run.options ->> 'retention'),
+        v_run.options ->> 'scope',
+        coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
+        coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
+        v_take
+    ) AS n;
+    IF v_roots IS NULL THEN
+        RETURN 'nothing left';
+    END IF;
+    v_last := cardinality(v_roots);
+
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch
+        FROM {{ control }}.{{ rule.name }}_batch(
+            p_run,
+            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root::text <> ALL (v_progress.gone)),
+            v_run.as_of,
+            {{ control }}.seconds(v_run.options ->> 'retention'),
+            v_run.options ->> 'scope',
+            false,
+            v_progress.gone::{{ rule.id_type }}[]
+        );
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            v_busy := true;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+                RETURN format('error %s: %s', v_sqlstate, v_message);
+            END IF;
+    END;
+
+    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL AND v_last > 1 THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = v_last / 2,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL THEN
+        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+        VALUES (p_run, {{ rule.literal }}, v_roots[1]::text, v_sqlstate, v_message)
+        ON CONFLICT (run_id, rule, key) DO NOTHING;
+        SELECT
+            '{}'::{{ rule.id_type }}[] AS o_members, 0 AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
+            v_roots AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
+        INTO v_batch;
+    END IF;
+
+    UPDATE {{ control }}.run_rule AS r
+    SET families = r.families + v_batch.o_families,
+        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families')),
+        cursor_time = v_ends[v_last]::text,
+        cursor_key = v_roots[v_last]::text,
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %}::text[] ELSE r.gone END,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = {{ rule.literal }};
+    IF cardinality(v_batch.o_skip_keys) > 0 THEN
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys::text[], v_batch.o_skip_reasons);
+    END IF;
+    RETURN 'more';
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_step
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
+
+-- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
+--# create function {{ control }}.{{ rule.name }}_preview
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+AS $windrow$
+DECLARE
+    v_retention bigint := {{ control }}.seconds(p_options ->> 'retention');
+    v_scope     text := p_options ->> 'scope';
+    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_families');
+    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
+    v_judged    record;
+    v_roots     {{ rule.key_type }}[];
+    v_ends      {{ rule.time_type }}[];
+    v_last      integer;
+    v_time      {{ rule.time_type }} := '-infinity';
+    v_key       {{ rule.key_type }} := {{ rule.first_key }};
+    v_gone      {{ rule.id_type }}[] := '{}';
+    v_members   {{ rule.id_type }}[] := '{}';
+    v_families  bigint := 0;
+    v_batches   bigint := 0;
+    v_oldest    {{ rule.time_type }};
+    v_samples   {{ rule.key_type }}[] := '{}';
+    v_keys      text[];
+    v_reasons   text[];
+    v_rows      bigint[];
+    v_sum       bigint;
+    v_skipped   json;
+    v_skip_keys json;
+    v_skips     bigint;
+    v_more      boolean := false;
+    v_speed     numeric;
+{%- if rule.per and rule.opt_in %}
+    v_default   {{ rule.time_type }} := {{ rule.cutoff_of_preview }};
+{%- endif %}
+BEGIN
+    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[];
+    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
+    LOOP
+        SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
+        INTO v_roots, v_ends
+        FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_batch, v_limit - v_families), 1)) AS n;
+        EXIT WHEN v_roots IS NULL;
+        IF v_families >= v_limit THEN
+            v_more := true;
+            EXIT;
+        END IF;
+        v_last := cardinality(v_roots);
+        v_time := v_ends[v_last];
+        v_key := v_roots[v_last];
+        SELECT * INTO v_judged
+        FROM {{ control }}.{{ rule.name }}_judge(
+            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root NOT IN (SELECT g.id FROM unnest(v_gone) AS g(id))),
+            p_as_of, v_retention, v_scope, false, false, v_gone
+        );
+        v_batches := v_batches + 1;
+        v_families := v_families + v_judged.o_families;
+        v_members := v_members || v_judged.o_members;
+        v_gone := v_gone || v_judged.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %};
+        v_keys := v_keys || v_judged.o_skip_keys::text[];
+        v_reasons := v_reasons || v_judged.o_skip_reasons;
+        IF cardinality(v_samples) < 10 THEN
+            SELECT v_samples || coalesce(array_agg(g.root ORDER BY g.ended, g.root), '{}'), coalesce(v_oldest, min(g.ended))
+            INTO v_samples, v_oldest
+            FROM (
+                SELECT r.root, r.ended
+                FROM unnest(v_roots, v_ends) AS r(root, ended)
+                JOIN unnest(v_judged.o_members) AS m(id) ON m.id = r.root
+                ORDER BY r.ended, r.root
+                LIMIT 10 - cardinality(v_samples)
+            ) AS g;
+        END IF;
+    END LOOP;
+
+    v_rows := {{ control }}.{{ rule.name }}_rows(v_members);
+    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
+    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
+    INTO v_skipped, v_skip_keys, v_skips
+    FROM (
+        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
+        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM {{ control }}.run_rule AS r
+        WHERE r.rule = {{ rule.literal }}
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+
+    RETURN json_build_object(
+        'rule', {{ rule.literal }},
+        'root', {{ rule.table_literal }},
+        'families', v_families,
+        'rows', v_sum,
+        'tables', json_build_object(
+{%- for step in rule.steps %}
+            {{ step.table_literal }}, v_rows[{{ step.position }}]{% if not loop.last %},{% endif %}
+{%- endfor %}
+        ),
+        'oldest_end_time', v_oldest,
+        'sample_roots', v_samples,
+        'skipped_families', v_skips,
+        'skipped', v_skipped,
+        'skipped_samples', v_skip_keys,
+{%- if rule.per and rule.opt_in %}
+        'without_policy', (
+            SELECT count(*)
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.end_time }} < v_default
+{%- for predicate in rule.eligible %}
+              AND {{ predicate }}
+{%- endfor %}
+              AND NOT EXISTS (
+                  SELECT FROM {{ control }}.policy AS p
+                  WHERE p.rule = {{ rule.literal }}
+                    AND p.enabled
+                    AND p.scope = i.{{ rule.per }}::text
+              )
+        ),
+{%- endif %}
+        'run_families', v_limit,
+        'limited', v_more,
+        'batches', v_batches,
+        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
+        {{ field.name }}, {{ field.value }}{% endfor %}
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_preview
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';

@@ -1,0 +1,1116 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys.
+--# create function {{ control }}.server_identity
+CREATE OR REPLACE FUNCTION {{ control }}.server_identity()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    FROM pg_control_system() AS s
+    CROSS JOIN pg_database AS d
+    WHERE d.datname = current_database();
+$windrow$;
+--# comment on function {{ control }}.server_identity
+COMMENT ON FUNCTION {{ control }}.server_identity() IS
+    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body @body@]';
+
+-- record_skips: adds the families that a batch passed over to the ledger.
+--# create function {{ control }}.record_skips
+CREATE OR REPLACE FUNCTION {{ control }}.record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    INSERT INTO {{ control }}.run_skip AS r (run_id, rule, reason, families, sample_keys)
+    SELECT p_run, p_rule, k.reason, count(*), (array_agg(k.key ORDER BY k.position))[1:10]
+    FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
+    GROUP BY k.reason
+    ON CONFLICT (run_id, rule, reason) DO UPDATE
+    SET families = r.families + excluded.families,
+        sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
+$windrow$;
+--# comment on function {{ control }}.record_skips
+COMMENT ON FUNCTION {{ control }}.record_skips(bigint, text, text[], text[]) IS
+    'Adds skipped families to table run_skip, by reason. [body @body@]';
+
+-- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
+--# create function {{ control }}.check_run_options
+CREATE OR REPLACE FUNCTION {{ control }}.check_run_options(p_options jsonb)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule  text;
+    v_as_of timestamptz := clock_timestamp();
+BEGIN
+    IF p_options ? 'rule' THEN
+        PERFORM {{ control }}.check_rule(p_options);
+    END IF;
+    IF p_options ? 'as_of' THEN
+        BEGIN
+            v_as_of := (p_options ->> 'as_of')::timestamptz;
+        EXCEPTION WHEN OTHERS THEN
+            v_as_of := NULL;
+        END;
+        IF v_as_of IS NULL OR v_as_of > clock_timestamp() OR NOT isfinite(v_as_of) THEN
+            RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
+                USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+        END IF;
+    END IF;
+{%- for rule in rules %}
+    IF {{ control }}.seconds(p_options ->> 'retention') < {{ rule.minimum }} AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule {{ rule.name }}', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is {{ rule.minimum_text }}; it stands in the spec.';
+    END IF;
+{%- if rule.per %}
+    IF p_options ->> 'scope' !~ {{ rule.scope_pattern }} AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'not a scope of rule {{ rule.name }}: %', quote_literal(p_options ->> 'scope')
+            USING ERRCODE = '22023', HINT = 'A scope is a value of {{ rule.table_name }}.{{ rule.per_name }}.';
+    END IF;
+{%- else %}
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'rule {{ rule.name }} has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
+    END IF;
+{%- endif %}
+{%- endfor %}
+    IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
+        RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
+            USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
+    END IF;
+    IF p_options ? 'time_budget' AND coalesce({{ control }}.seconds(p_options ->> 'time_budget'), 0) <= 0 THEN
+        RAISE EXCEPTION 'time_budget is not a duration above 0: %', quote_nullable(p_options ->> 'time_budget')
+            USING ERRCODE = '22023', HINT = 'Write it like {"time_budget": "10m"}.';
+    END IF;
+    IF p_options ? 'dry_run' AND jsonb_typeof(p_options -> 'dry_run') <> 'boolean' THEN
+        RAISE EXCEPTION 'dry_run is not true or false: %', p_options -> 'dry_run'
+            USING ERRCODE = '22023', HINT = 'Write {"dry_run": true}.';
+    END IF;
+    IF p_options ? 'trigger' AND (p_options ->> 'trigger' IN ('MANUAL', 'SCHEDULED')) IS NOT TRUE THEN
+        RAISE EXCEPTION 'trigger is neither MANUAL nor SCHEDULED: %', quote_nullable(p_options ->> 'trigger')
+            USING ERRCODE = '22023', HINT = 'Leave it out: MANUAL is the default.';
+    END IF;
+    RETURN v_as_of;
+END
+$windrow$;
+--# comment on function {{ control }}.check_run_options
+COMMENT ON FUNCTION {{ control }}.check_run_options(jsonb) IS
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body @body@]';
+
+-- run_begin: takes the lock and opens the ledger, or says why not.
+--# create function {{ control }}.run_begin
+CREATE OR REPLACE FUNCTION {{ control }}.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_control {{ control }}.control%ROWTYPE;
+    v_as_of   timestamptz;
+    v_dry_run boolean;
+    v_rival   text;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
+    v_as_of := {{ control }}.check_run_options(p_options);
+    v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
+    SELECT * INTO STRICT v_control FROM {{ control }}.control;
+    IF v_control.paused THEN
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        RETURN;
+    END IF;
+    IF NOT v_dry_run THEN
+        IF NOT v_control.armed THEN
+            RAISE EXCEPTION 'not armed: nothing is deleted before someone said so'
+                USING ERRCODE = '55000', HINT = 'Read SELECT {{ control }}.preview(), then CALL {{ control }}.arm().';
+        END IF;
+        IF v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN
+            RAISE EXCEPTION 'armed on another server: %', v_control.server_identity
+                USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL {{ control }}.arm().';
+        END IF;
+    END IF;
+
+    -- One run at a time. The lock is the session's: it outlives COMMIT and ends with the session.
+    IF NOT pg_try_advisory_lock({{ lock_class }}, 1) THEN
+        SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+        INTO v_rival
+        FROM {{ control }}.run AS r
+        WHERE r.status = 'running'
+        ORDER BY r.run_id DESC
+        LIMIT 1;
+        o_refused := coalesce(v_rival, 'another run is starting or ending');
+        RETURN;
+    END IF;
+
+    -- Whoever holds the lock is the only run: what still says running has lost its session.
+    UPDATE {{ control }}.run AS r
+    SET status = 'crashed',
+        reason = 'its session vanished; what it committed stays',
+        finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+    WHERE r.status = 'running';
+
+    INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
+    VALUES (
+        coalesce(p_options ->> 'trigger', 'MANUAL'),
+        v_dry_run,
+        p_options,
+        v_as_of,
+        clock_timestamp() + make_interval(secs => coalesce({{ control }}.seconds(p_options ->> 'time_budget'), {{ control }}.setting_of({{ rules.0.literal }}, 'time_budget')))
+    )
+    RETURNING run_id INTO o_run;
+    PERFORM {{ control }}.run_open(o_run, p_options ->> 'rule');
+END
+$windrow$;
+--# comment on function {{ control }}.run_begin
+COMMENT ON FUNCTION {{ control }}.run_begin(jsonb) IS
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body @body@]';
+
+-- run_open: the progress rows of a run, one per rule.
+--# create function {{ control }}.run_open
+CREATE OR REPLACE FUNCTION {{ control }}.run_open(p_run bigint, p_rule text)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families, table_names, table_rows)
+    SELECT p_run, t.rule, {{ control }}.setting_of(t.rule, 'batch_families'), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
+    FROM (
+        VALUES
+{%- for rule in rules %}
+            (
+                {{ rule.literal }},
+                ARRAY[
+{%- for step in rule.steps %}
+                    {{ step.table_literal }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+                ]
+            ){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ) AS t(rule, names)
+    WHERE p_rule IS NULL OR t.rule = p_rule;
+$windrow$;
+--# comment on function {{ control }}.run_open
+COMMENT ON FUNCTION {{ control }}.run_open(bigint, text) IS
+    'Opens the progress rows of run p_run, for one rule or all. [body @body@]';
+
+-- run_end: closes the ledger, prunes it, gives the lock back.
+--# create function {{ control }}.run_end
+CREATE OR REPLACE FUNCTION {{ control }}.run_end(p_run bigint, p_reasons text[])
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_reason text;
+    v_status text;
+    v_days   bigint;
+BEGIN
+{%- for rule in rules %}
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY[{{ rule_literals }}]) WITH ORDINALITY AS r(name, position) WHERE r.name = {{ rule.literal }})] = 'nothing left' THEN
+        PERFORM {{ control }}.record_skips(r.run_id, {{ rule.literal }}, u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM {{ control }}.run AS r
+        CROSS JOIN LATERAL {{ control }}.{{ rule.name }}_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+{%- endfor %}
+    SELECT r.reason
+    INTO v_reason
+    FROM unnest(p_reasons) AS r(reason)
+    WHERE r.reason IS NOT NULL
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    LIMIT 1;
+    v_status := CASE
+        WHEN v_reason LIKE 'error %' THEN 'failed'
+        WHEN v_reason = 'cancelled' THEN 'cancelled'
+        WHEN EXISTS (SELECT FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.sqlstate NOT IN ('55P03', '40P01', '40001')) THEN 'failed'
+        WHEN v_reason = 'nothing left' THEN 'done'
+        ELSE 'stopped'
+    END;
+    UPDATE {{ control }}.run AS r
+    SET status = v_status,
+        reason = v_reason,
+        finished_at = clock_timestamp()
+    WHERE r.run_id = p_run;
+    UPDATE {{ control }}.run_rule AS r
+    SET gone = '{}'
+    WHERE r.run_id = p_run
+      AND r.gone <> '{}';
+
+    -- The ledger keeps itself small.
+    v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
+    DELETE FROM {{ control }}.run_failure AS f USING {{ control }}.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_skip AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+
+    PERFORM pg_advisory_unlock({{ lock_class }}, 1)
+    FROM pg_locks AS l
+    WHERE l.locktype = 'advisory'
+      AND l.pid = pg_backend_pid()
+      AND l.classid::bigint = ({{ lock_class }} & 4294967295)
+      AND l.objid = 1
+      AND l.objsubid = 2;
+    RETURN {{ control }}.run_result(p_run);
+END
+$windrow$;
+--# comment on function {{ control }}.run_end
+COMMENT ON FUNCTION {{ control }}.run_end(bigint, text[]) IS
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body @body@]';
+
+-- run_result: one run of the ledger as a document.
+--# create function {{ control }}.run_result
+CREATE OR REPLACE FUNCTION {{ control }}.run_result(p_run bigint)
+RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+    SELECT json_build_object(
+        'run', r.run_id,
+        'status', r.status,
+        'reason', r.reason,
+        'dry_run', r.dry_run,
+        'trigger', r.trigger,
+        'as_of', r.as_of,
+        'started_at', r.started_at,
+        'finished_at', r.finished_at,
+        'duration_ms', round(extract(epoch FROM r.finished_at - r.started_at) * 1000),
+        'rules', (
+            SELECT json_agg(
+                CASE f.rule
+{%- for rule in rules %}
+                    WHEN {{ rule.literal }} THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+{%- for step in rule.steps %}
+                            {{ step.table_literal }}, f.table_rows[array_position(f.table_names, {{ step.table_literal }})]{% if not loop.last %},{% endif %}
+{%- endfor %}
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures{% for field in rule.report_run %},
+                        {{ field.name }}, {{ field.value }}{% endfor %}
+                    )
+{%- endfor %}
+                END
+                ORDER BY array_position(ARRAY[{{ rule_literals }}], f.rule)
+            )
+            FROM (
+                SELECT
+                    p.rule, p.families, p.deleted_rows, p.batches, p.retries, p.table_names, p.table_rows,
+                    coalesce(s.families, 0) AS skips,
+                    coalesce(s.skipped, '{}') AS skipped,
+                    coalesce(s.samples, '{}') AS skipped_samples,
+                    coalesce(e.failures, '[]') AS failures,
+                    r.dry_run,
+                    round(extract(epoch FROM r.finished_at - r.started_at) * 1000) AS duration_ms,
+                    (SELECT count(*) FROM {{ control }}.artifact AS a WHERE a.rule = p.rule AND a.last_error IS NOT NULL) AS artifact_failures
+                FROM {{ control }}.run_rule AS p
+                LEFT JOIN LATERAL (
+                    SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
+                    FROM {{ control }}.run_skip AS k
+                    WHERE k.run_id = p.run_id
+                      AND k.rule = p.rule
+                    HAVING count(*) > 0
+                ) AS s ON true
+                LEFT JOIN LATERAL (
+                    SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
+                    FROM (SELECT * FROM {{ control }}.run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
+                    HAVING count(*) > 0
+                ) AS e ON true
+                WHERE p.run_id = r.run_id
+            ) AS f
+        )
+    )
+    FROM {{ control }}.run AS r
+    WHERE r.run_id = p_run;
+$windrow$;
+--# comment on function {{ control }}.run_result
+COMMENT ON FUNCTION {{ control }}.run_result(bigint) IS
+    'One run of the ledger as a JSON document. Example: SELECT {{ control }}.run_result(1); [body @body@]';
+
+-- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
+--# create procedure {{ control }}.run
+CREATE OR REPLACE PROCEDURE {{ control }}.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $windrow$
+DECLARE
+    v_rule    text;
+    v_run     bigint;
+    v_refused text;
+    v_state   text;
+    v_reasons text[] := '{}';
+BEGIN
+    SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM {{ control }}.run_begin(p_options) AS b;
+    IF v_run IS NULL THEN
+        p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
+        RAISE NOTICE 'no run: %', v_refused;
+        RETURN;
+    END IF;
+    COMMIT;
+    FOREACH v_rule IN ARRAY ARRAY[{{ rule_literals }}] LOOP
+        v_state := NULL;
+        IF p_options ->> 'rule' IS NULL OR p_options ->> 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+            LOOP
+                v_state := CASE v_rule
+{%- for rule in rules %}
+                    WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
+{%- endfor %}
+                END;
+                COMMIT;
+                EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
+            END LOOP;
+        END IF;
+        v_reasons := pg_catalog.array_append(v_reasons, v_state);
+        EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent']);
+    END LOOP;
+    p_result := {{ control }}.run_end(v_run, v_reasons);
+    COMMIT;
+    IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
+        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+    END IF;
+END
+$windrow$;
+--# comment on procedure {{ control }}.run
+COMMENT ON PROCEDURE {{ control }}.run(jsonb, json) IS
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL {{ control }}.run(); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]';
+
+-- preview: what a run would delete now.
+--# create function {{ control }}.preview
+CREATE OR REPLACE FUNCTION {{ control }}.preview(p_options jsonb DEFAULT '{}')
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_as_of timestamptz;
+    v_rules json[] := '{}';
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    v_as_of := {{ control }}.check_run_options(p_options);
+{%- for rule in rules %}
+    IF coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        v_rules := v_rules || {{ control }}.{{ rule.name }}_preview(p_options, v_as_of);
+    END IF;
+{%- endfor %}
+    RETURN (
+        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
+        FROM {{ control }}.control AS c
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.preview
+COMMENT ON FUNCTION {{ control }}.preview(jsonb) IS
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT {{ control }}.preview(''{"run_families": 100}''); [body @body@]';
+
+-- purge_begin: opens the ledger for a purge of named families.
+--# create function {{ control }}.purge_begin
+CREATE OR REPLACE FUNCTION {{ control }}.purge_begin(p_options jsonb)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_control {{ control }}.control%ROWTYPE;
+    v_rule    text;
+    v_run     bigint;
+    v_key     text;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key', 'dry_run']);
+    v_rule := {{ control }}.check_rule(p_options);
+    IF jsonb_typeof(p_options -> 'key') IS DISTINCT FROM 'array' OR jsonb_array_length(p_options -> 'key') = 0 THEN
+        RAISE EXCEPTION 'the option key is not a list of keys'
+            USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';
+    END IF;
+    FOR v_key IN SELECT k.key FROM jsonb_array_elements_text(p_options -> 'key') AS k(key) LOOP
+        PERFORM {{ control }}.check_key(v_rule, v_key);
+    END LOOP;
+    SELECT * INTO STRICT v_control FROM {{ control }}.control;
+    IF v_control.paused THEN
+        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.resume() first.';
+    END IF;
+    IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN
+        RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.arm() first.';
+    END IF;
+    INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
+    VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
+    RETURNING run_id INTO v_run;
+    PERFORM {{ control }}.run_open(v_run, v_rule);
+    RETURN v_run;
+END
+$windrow$;
+--# comment on function {{ control }}.purge_begin
+COMMENT ON FUNCTION {{ control }}.purge_begin(jsonb) IS
+    'Checks the options of purge() and opens the ledger. [body @body@]';
+
+-- check_key: a key is a value of the key column of the rule's root table.
+--# create function {{ control }}.check_key
+CREATE OR REPLACE FUNCTION {{ control }}.check_key(p_rule text, p_key text)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+{%- for rule in rules %}
+    IF p_rule = {{ rule.literal }} AND (p_key ~ {{ rule.key_pattern }}) IS NOT TRUE THEN
+        RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
+            USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
+    END IF;
+{%- endfor %}
+END
+$windrow$;
+--# comment on function {{ control }}.check_key
+COMMENT ON FUNCTION {{ control }}.check_key(text, text) IS
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body @body@]';
+{% for rule in rules %}
+-- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+--# create function {{ control }}.{{ rule.name }}_purge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_run      {{ control }}.run%ROWTYPE;
+    v_batch    record;
+    v_keys     {{ rule.key_type }}[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    v_keys := ARRAY(
+        SELECT i.{{ rule.key }}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
+{%- for predicate in rule.candidates %}
+          AND {{ predicate }}
+{%- endfor %}
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE {{ control }}.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_purge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body @body@]';
+{% endfor %}
+-- purge: named families, now.
+--# create procedure {{ control }}.purge
+CREATE OR REPLACE PROCEDURE {{ control }}.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $windrow$
+DECLARE
+    v_run     bigint;
+    v_key     text;
+    v_reason  text;
+    v_refused json;
+    v_keys    text[] := '{}';
+    v_reasons text[] := '{}';
+BEGIN
+    v_run := {{ control }}.purge_begin(p_options);
+    COMMIT;
+    FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
+        v_reason := CASE {{ control }}.check_rule(p_options)
+{%- for rule in rules %}
+            WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
+{%- endfor %}
+        END;
+        COMMIT;
+        IF v_reason IS NOT NULL THEN
+            v_keys := pg_catalog.array_append(v_keys, v_key);
+            v_reasons := pg_catalog.array_append(v_reasons, v_reason);
+        END IF;
+    END LOOP;
+    p_result := {{ control }}.purge_end(v_run, v_keys, v_reasons);
+    COMMIT;
+END
+$windrow$;
+--# comment on procedure {{ control }}.purge
+COMMENT ON PROCEDURE {{ control }}.purge(jsonb, json) IS
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL {{ control }}.purge(''{"key": [17]}''); [body @body@]';
+
+-- purge_end: closes the ledger of a purge.
+--# create function {{ control }}.purge_end
+CREATE OR REPLACE FUNCTION {{ control }}.purge_end(p_run bigint, p_keys text[], p_reasons text[])
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    UPDATE {{ control }}.run AS r
+    SET status = CASE WHEN 'FAILED' = ANY (p_reasons) THEN 'failed' ELSE 'done' END,
+        reason = CASE WHEN cardinality(p_keys) = 0 THEN 'all named families are gone' ELSE format('%s named families stay', cardinality(p_keys)) END,
+        finished_at = clock_timestamp()
+    WHERE r.run_id = p_run;
+    RETURN (
+        {{ control }}.run_result(p_run)::jsonb
+        || jsonb_build_object('refused', coalesce((SELECT jsonb_object_agg(k.key, k.reason) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}'))
+    )::json;
+END
+$windrow$;
+--# comment on function {{ control }}.purge_end
+COMMENT ON FUNCTION {{ control }}.purge_end(bigint, text[], text[]) IS
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body @body@]';
+
+-- pause, resume: the kill switch. A running purge obeys before its next batch.
+--# create procedure {{ control }}.pause
+CREATE OR REPLACE PROCEDURE {{ control }}.pause(p_reason text DEFAULT NULL)
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    UPDATE {{ control }}.control
+    SET paused = true,
+        paused_by = session_user,
+        paused_at = clock_timestamp(),
+        paused_reason = p_reason;
+$windrow$;
+--# comment on procedure {{ control }}.pause
+COMMENT ON PROCEDURE {{ control }}.pause(text) IS
+    'Stops a running purge before its next batch and refuses new ones. Example: CALL {{ control }}.pause(''month-end closing''); [body @body@]';
+--# create procedure {{ control }}.resume
+CREATE OR REPLACE PROCEDURE {{ control }}.resume()
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    UPDATE {{ control }}.control
+    SET paused = false,
+        paused_by = NULL,
+        paused_at = NULL,
+        paused_reason = NULL;
+$windrow$;
+--# comment on procedure {{ control }}.resume
+COMMENT ON PROCEDURE {{ control }}.resume() IS
+    'Allows runs again after pause(). Example: CALL {{ control }}.resume(); [body @body@]';
+
+-- orphans: rows whose parent is not there, by edge. Reads whole tables.
+--# create function {{ control }}.orphans
+CREATE OR REPLACE FUNCTION {{ control }}.orphans()
+RETURNS TABLE (edge text, orphans bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+{%- for edge in edges %}
+    SELECT {{ edge.literal }}, count(*)
+    FROM {{ edge.table }} AS c
+    WHERE c.{{ edge.column }} IS NOT NULL
+{%- if edge.none %}
+      AND c.{{ edge.column }} <> {{ edge.none }}
+{%- endif %}
+      AND NOT EXISTS (SELECT FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }})
+{%- if not loop.last %}
+    UNION ALL{% else %};{% endif %}
+{%- endfor %}
+$windrow$;
+--# comment on function {{ control }}.orphans
+COMMENT ON FUNCTION {{ control }}.orphans() IS
+    'Rows whose parent is not there, by edge. Reads whole tables. [body @body@]';
+
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+--# create procedure {{ control }}.arm
+CREATE OR REPLACE PROCEDURE {{ control }}.arm()
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    UPDATE {{ control }}.control
+    SET armed = true,
+        armed_by = session_user,
+        armed_at = clock_timestamp(),
+        server_identity = {{ control }}.server_identity(),
+        orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM {{ control }}.orphans() AS o);
+$windrow$;
+--# comment on procedure {{ control }}.arm
+COMMENT ON PROCEDURE {{ control }}.arm() IS
+    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]';
+
+-- set_policy, drop_policy: who is cleaned, and after how long.
+--# create function {{ control }}.set_policy
+CREATE OR REPLACE FUNCTION {{ control }}.set_policy(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_rule      text;
+    v_scope     text := p_options ->> 'scope';
+    v_default   bigint;
+    v_minimum   bigint;
+    v_pattern   text;
+    v_retention bigint;
+    v_policy    {{ control }}.policy%ROWTYPE;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'enabled', 'artifacts', 'note']);
+    v_rule := {{ control }}.check_rule(p_options);
+    SELECT t.retention, t.minimum, t.pattern
+    INTO STRICT v_default, v_minimum, v_pattern
+    FROM (
+        VALUES
+{%- for rule in rules %}
+            ({{ rule.literal }}, {{ rule.retention }}::bigint, {{ rule.minimum }}::bigint, {{ rule.scope_pattern }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ) AS t(rule, retention, minimum, pattern)
+    WHERE t.rule = v_rule;
+    IF (v_scope ~ v_pattern) IS NOT TRUE THEN
+        RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
+            USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
+    END IF;
+    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    SELECT * INTO v_policy FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
+    v_retention := coalesce({{ control }}.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
+    IF v_retention < v_minimum THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_rule
+            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum, round(v_minimum / 86400.0, 2));
+    END IF;
+    INSERT INTO {{ control }}.policy AS p (rule, scope, enabled, retention_seconds, artifacts, note)
+    VALUES (
+        v_rule,
+        v_scope,
+        coalesce((p_options ->> 'enabled')::boolean, true),
+        v_retention,
+        coalesce((p_options ->> 'artifacts')::boolean, v_policy.artifacts, true),
+        coalesce(p_options ->> 'note', v_policy.note)
+    )
+    ON CONFLICT (rule, scope) DO UPDATE
+    SET enabled = excluded.enabled,
+        retention_seconds = excluded.retention_seconds,
+        artifacts = excluded.artifacts,
+        note = excluded.note,
+        changed_by = excluded.changed_by,
+        changed_at = clock_timestamp()
+    RETURNING * INTO v_policy;
+    RETURN row_to_json(v_policy);
+END
+$windrow$;
+--# comment on function {{ control }}.set_policy
+COMMENT ON FUNCTION {{ control }}.set_policy(jsonb) IS
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT {{ control }}.set_policy(''{"scope": "42", "retention": "30d"}''); [body @body@]';
+--# create function {{ control }}.drop_policy
+CREATE OR REPLACE FUNCTION {{ control }}.drop_policy(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_rule   text;
+    v_policy {{ control }}.policy%ROWTYPE;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope']);
+    v_rule := {{ control }}.check_rule(p_options);
+    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    DELETE FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
+            USING ERRCODE = '22023', HINT = 'The policies are in table {{ control }}.policy.';
+    END IF;
+    RETURN row_to_json(v_policy);
+END
+$windrow$;
+--# comment on function {{ control }}.drop_policy
+COMMENT ON FUNCTION {{ control }}.drop_policy(jsonb) IS
+    'Drops one policy and answers it. Waits for a running batch. Example: SELECT {{ control }}.drop_policy(''{"scope": "42"}''); [body @body@]';
+
+-- set_hold, release_hold: families that must stay.
+--# create function {{ control }}.set_hold
+CREATE OR REPLACE FUNCTION {{ control }}.set_hold(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule   text;
+    v_hold   {{ control }}.hold%ROWTYPE;
+    v_exists boolean;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
+    v_rule := {{ control }}.check_rule(p_options);
+    PERFORM {{ control }}.check_key(v_rule, p_options ->> 'key');
+    IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
+        RAISE EXCEPTION 'a hold needs a reason'
+            USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
+    END IF;
+    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    INSERT INTO {{ control }}.hold AS h (rule, key, reason, until)
+    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', (p_options ->> 'until')::timestamptz)
+    ON CONFLICT (rule, key) DO UPDATE
+    SET reason = excluded.reason,
+        until = excluded.until,
+        placed_by = excluded.placed_by,
+        placed_at = clock_timestamp()
+    RETURNING * INTO v_hold;
+    -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
+    v_exists := CASE v_rule
+{%- for rule in rules %}
+        WHEN {{ rule.literal }} THEN EXISTS (SELECT FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = v_hold.key::{{ rule.key_type }})
+{%- endfor %}
+    END;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
+END
+$windrow$;
+--# comment on function {{ control }}.set_hold
+COMMENT ON FUNCTION {{ control }}.set_hold(jsonb) IS
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]';
+--# create function {{ control }}.release_hold
+CREATE OR REPLACE FUNCTION {{ control }}.release_hold(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_rule text;
+    v_hold {{ control }}.hold%ROWTYPE;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key']);
+    v_rule := {{ control }}.check_rule(p_options);
+    DELETE FROM {{ control }}.hold AS h WHERE h.rule = v_rule AND h.key = p_options ->> 'key' RETURNING * INTO v_hold;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
+            USING ERRCODE = '22023', HINT = 'The holds are in table {{ control }}.hold.';
+    END IF;
+    RETURN row_to_json(v_hold);
+END
+$windrow$;
+--# comment on function {{ control }}.release_hold
+COMMENT ON FUNCTION {{ control }}.release_hold(jsonb) IS
+    'Releases a hold and answers it. Example: SELECT {{ control }}.release_hold(''{"key": 17}''); [body @body@]';
+
+-- set_setting: overrides a limit of the spec, or gives it back with a null value.
+--# create function {{ control }}.set_setting
+CREATE OR REPLACE FUNCTION {{ control }}.set_setting(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_rule text;
+    v_name text := p_options ->> 'name';
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'name', 'value']);
+    v_rule := {{ control }}.check_rule(p_options);
+    IF {{ control }}.setting_of(v_rule, v_name) IS NULL THEN
+        RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
+            USING ERRCODE = '22023', HINT = 'The settings are batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
+    END IF;
+    IF p_options ->> 'value' IS NULL THEN
+        DELETE FROM {{ control }}.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
+    ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
+        RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
+            USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
+    ELSE
+        INSERT INTO {{ control }}.setting AS s (rule, name, value)
+        VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
+        ON CONFLICT (rule, name) DO UPDATE
+        SET value = excluded.value,
+            changed_by = excluded.changed_by,
+            changed_at = clock_timestamp();
+    END IF;
+    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
+END
+$windrow$;
+--# comment on function {{ control }}.set_setting
+COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "batch_families", "value": 50}''); [body @body@]';
+
+-- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+--# create function {{ control }}.claim_artifacts
+CREATE OR REPLACE FUNCTION {{ control }}.claim_artifacts(p_limit integer)
+RETURNS TABLE (artifact_id bigint, host text, path text)
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    UPDATE {{ control }}.artifact AS a
+    SET attempts = a.attempts + 1,
+        next_attempt_at = clock_timestamp() + make_interval(mins => (2 ^ least(a.attempts, 9))::integer)
+    FROM (
+        SELECT c.artifact_id
+        FROM {{ control }}.artifact AS c
+        WHERE NOT c.given_up
+          AND c.next_attempt_at <= clock_timestamp()
+        ORDER BY c.artifact_id
+        LIMIT p_limit
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+    WHERE a.artifact_id = due.artifact_id
+    RETURNING a.artifact_id, a.host, a.path;
+$windrow$;
+--# comment on function {{ control }}.claim_artifacts
+COMMENT ON FUNCTION {{ control }}.claim_artifacts(integer) IS
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body @body@]';
+--# create function {{ control }}.finish_artifact
+CREATE OR REPLACE FUNCTION {{ control }}.finish_artifact(p_artifact_id bigint, p_error text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    IF p_error IS NULL THEN
+        DELETE FROM {{ control }}.artifact AS a WHERE a.artifact_id = p_artifact_id;
+    ELSE
+        UPDATE {{ control }}.artifact AS a
+        SET last_error = left(p_error, 1000),
+            given_up = a.attempts >= 10
+        WHERE a.artifact_id = p_artifact_id;
+    END IF;
+END
+$windrow$;
+--# comment on function {{ control }}.finish_artifact
+COMMENT ON FUNCTION {{ control }}.finish_artifact(bigint, text) IS
+    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body @body@]';
+
+-- record_forced_install: what `windrow install --force` overruled.
+--# create function {{ control }}.record_forced_install
+CREATE OR REPLACE FUNCTION {{ control }}.record_forced_install(p_findings jsonb)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    UPDATE {{ control }}.control
+    SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);
+$windrow$;
+--# comment on function {{ control }}.record_forced_install
+COMMENT ON FUNCTION {{ control }}.record_forced_install(jsonb) IS
+    'Notes the findings of the check that an installation overruled. [body @body@]';
+
+-- verify: is everything as it should be?
+--# create function {{ control }}.verify
+CREATE OR REPLACE FUNCTION {{ control }}.verify(p_options jsonb DEFAULT '{}')
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_checks json;
+    v_clean  boolean;
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, '{}');
+    WITH
+    skipped AS (
+        SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
+        FROM json_array_elements({{ control }}.preview() -> 'rules') AS r
+    ),
+    routine (name) AS (
+        VALUES
+{%- for routine in routines %}
+            ({{ routine }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ),
+    needed (table_name, index_name) AS (
+        VALUES
+{%- for index in indexes %}
+            ({{ index.table_literal }}, {{ index.literal }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ),
+    checks (position, check_name, object, severity, count, detail) AS (
+        SELECT
+            1, 'orphans', o.edge,
+            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice' ELSE 'violation' END,
+            o.orphans,
+            CASE
+                WHEN o.orphans = 0 THEN 'every row has its parent'
+                WHEN c.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
+                ELSE format('rows without a parent; %s were there when windrow was armed', coalesce(c.orphans_at_arm ->> o.edge, '0'))
+            END
+        FROM {{ control }}.orphans() AS o
+        CROSS JOIN {{ control }}.control AS c
+        UNION ALL
+        SELECT 2, 'due', s.rule, CASE WHEN s.due = 0 THEN 'ok' ELSE 'notice' END, s.due, 'families that a run would delete now'
+        FROM skipped AS s
+        UNION ALL
+        SELECT 3, 'undeletable', s.rule || ' ' || k.key, 'notice', k.value::bigint, 'families whose root is due but that stay'
+        FROM skipped AS s
+        CROSS JOIN LATERAL json_each_text(s.reasons) AS k
+        UNION ALL
+        SELECT
+            4, 'routine', r.name,
+            CASE WHEN p.oid IS NOT NULL AND d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN p.oid IS NULL THEN 'missing; run windrow install'
+                WHEN d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'as generated'
+                ELSE 'edited by hand; windrow install puts it back'
+            END
+        FROM routine AS r
+        LEFT JOIN pg_proc AS p ON p.pronamespace = {{ control_literal }}::regnamespace AND p.proname = r.name
+        LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+        UNION ALL
+        SELECT
+            5, 'index', n.index_name,
+            CASE WHEN i.indisvalid AND i.indisready THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN i.indexrelid IS NULL THEN format('missing on %s; run windrow install', n.table_name)
+                WHEN NOT (i.indisvalid AND i.indisready) THEN 'invalid, an earlier build failed; run windrow install'
+                ELSE 'valid'
+            END
+        FROM needed AS n
+        LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::regnamespace
+        LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+        UNION ALL
+        SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
+        FROM {{ control }}.policy AS p
+        JOIN (
+            VALUES
+{%- for rule in rules %}
+                ({{ rule.literal }}, {{ rule.minimum }}::bigint){% if not loop.last %},{% endif %}
+{%- endfor %}
+        ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
+        UNION ALL
+        SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
+        FROM {{ control }}.run_rule AS r
+        CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) AS deleted_rows FROM {{ control }}.run_table AS t WHERE t.run_id = r.run_id AND t.rule = r.rule) AS s
+        WHERE s.deleted_rows <> r.deleted_rows
+        UNION ALL
+        SELECT 8, 'run', 'run ' || r.run_id, 'notice', 1, format('%s: %s', r.status, r.reason)
+        FROM {{ control }}.run AS r
+        WHERE r.run_id = (SELECT max(l.run_id) FROM {{ control }}.run AS l)
+          AND r.status NOT IN ('done', 'running')
+        UNION ALL
+        SELECT 9, 'armed', c.spec, CASE WHEN c.armed AND c.server_identity = {{ control }}.server_identity() THEN 'ok' ELSE 'notice' END, 1,
+            CASE
+                WHEN NOT c.armed THEN 'not armed: runs refuse'
+                WHEN c.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN 'armed on another server: runs refuse'
+                ELSE format('armed by %s', c.armed_by)
+            END
+        FROM {{ control }}.control AS c
+        UNION ALL
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        FROM {{ control }}.control AS c
+        WHERE c.paused
+    )
+    SELECT
+        json_agg(json_build_object('check', k.check_name, 'object', k.object, 'severity', k.severity, 'count', k.count, 'detail', k.detail) ORDER BY k.position, k.object),
+        bool_and(k.severity <> 'violation')
+    INTO v_checks, v_clean
+    FROM checks AS k;
+    RETURN json_build_object('clean', v_clean, 'checks', v_checks);
+END
+$windrow$;
+--# comment on function {{ control }}.verify
+COMMENT ON FUNCTION {{ control }}.verify(jsonb) IS
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT {{ control }}.verify(); [body @body@]';
+
+-- metrics: for sql_exporter and friends.
+--# create view {{ control }}.metrics
+CREATE OR REPLACE VIEW {{ control }}.metrics AS
+SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
+FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_paused', '{}', c.paused::integer
+FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_running', '{}', count(*)
+FROM {{ control }}.run AS r
+WHERE r.status = 'running'
+UNION ALL
+SELECT 'windrow_runs_total', jsonb_build_object('status', r.status, 'trigger', r.trigger), count(*)
+FROM {{ control }}.run AS r
+WHERE NOT r.dry_run
+GROUP BY r.status, r.trigger
+UNION ALL
+SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM max(r.finished_at))
+FROM {{ control }}.run AS r
+WHERE r.status IN ('done', 'stopped')
+  AND NOT r.dry_run
+UNION ALL
+SELECT 'windrow_last_run_duration_seconds', '{}', extract(epoch FROM l.finished_at - l.started_at)
+FROM (
+    SELECT r.finished_at, r.started_at FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run ORDER BY r.run_id DESC LIMIT 1
+) AS l
+UNION ALL
+SELECT 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), sum(p.families)
+FROM {{ control }}.run_rule AS p
+JOIN {{ control }}.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+GROUP BY p.rule
+UNION ALL
+SELECT 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), sum(t.deleted_rows)
+FROM {{ control }}.run_table AS t
+JOIN {{ control }}.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+GROUP BY t.rule, t.table_name
+UNION ALL
+SELECT 'windrow_retries_total', jsonb_build_object('rule', p.rule), sum(p.retries)
+FROM {{ control }}.run_rule AS p
+GROUP BY p.rule
+UNION ALL
+SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
+FROM {{ control }}.run_skip AS s
+WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger <> 'PURGE')
+UNION ALL
+SELECT 'windrow_artifacts_pending', '{}', count(*)
+FROM {{ control }}.artifact AS a
+WHERE NOT a.given_up
+UNION ALL
+SELECT 'windrow_artifacts_failed', '{}', count(*)
+FROM {{ control }}.artifact AS a
+WHERE a.last_error IS NOT NULL
+UNION ALL
+SELECT 'windrow_holds', '{}', count(*)
+FROM {{ control }}.hold AS h
+WHERE h.until IS NULL
+   OR h.until > clock_timestamp()
+{%- for rule in rules %}
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value
+FROM (
+    SELECT count(*)::double precision AS families, extract(epoch FROM {{ rule.age_of_oldest }})::double precision AS age
+    FROM {{ control }}.{{ rule.name }}_next(clock_timestamp(), NULL, NULL, '-infinity', {{ rule.first_key }}, 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+{%- endfor %};
+--# comment on view {{ control }}.metrics
+COMMENT ON VIEW {{ control }}.metrics IS
+    'Name, labels and value of every metric. Backlog: roots whose retention is over, whether or not their family may go; counted up to 1,000,000.';

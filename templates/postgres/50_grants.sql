@@ -1,0 +1,81 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- owner: holds the rights on the application's tables; nobody logs in as it.
+-- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
+-- auditor: previews, reads the ledger and the metrics.
+--# create roles
+DO $windrow$
+DECLARE
+    v_role text;
+BEGIN
+    FOREACH v_role IN ARRAY ARRAY['{{ control }}_owner', '{{ control }}_operator', '{{ control }}_auditor'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# grant {{ control }}_auditor to {{ control }}_operator
+GRANT {{ control }}_auditor TO {{ control }}_operator;
+
+-- What the definer functions need, and no more: UPDATE on one column is what FOR UPDATE asks for.
+--# grant usage on schema {{ schema }}
+GRANT USAGE ON SCHEMA {{ schema }} TO {{ control }}_owner;
+{% for table in tables -%}
+--# grant on {{ table.name }}
+GRANT SELECT, DELETE ON {{ table.table }} TO {{ control }}_owner;
+{% endfor -%}
+{% for root in roots -%}
+--# grant lock on {{ root.name }}
+GRANT UPDATE ({{ root.key }}) ON {{ root.table }} TO {{ control }}_owner;
+{% endfor %}
+-- The control schema belongs to the owner role, so that its definer functions run with these rights only.
+--# give {{ control }} to {{ control }}_owner
+DO $windrow$
+DECLARE
+    v_object record;
+BEGIN
+    IF NOT pg_catalog.pg_has_role(current_user, '{{ control }}_owner', 'MEMBER') THEN
+        EXECUTE format('GRANT {{ control }}_owner TO %I', current_user);
+    END IF;
+    EXECUTE format('GRANT CREATE ON DATABASE %I TO {{ control }}_owner', current_database());
+    ALTER SCHEMA {{ control }} OWNER TO {{ control }}_owner;
+    EXECUTE format('REVOKE CREATE ON DATABASE %I FROM {{ control }}_owner', current_database());
+    FOR v_object IN
+        SELECT c.relname, c.relkind
+        FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace = '{{ control }}'::pg_catalog.regnamespace
+          AND c.relkind IN ('r', 'v')
+        ORDER BY c.relname
+    LOOP
+        EXECUTE format('ALTER %s {{ control }}.%I OWNER TO {{ control }}_owner', CASE v_object.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END, v_object.relname);
+    END LOOP;
+    FOR v_object IN
+        SELECT p.oid::pg_catalog.regprocedure AS signature
+        FROM pg_catalog.pg_proc AS p
+        WHERE p.pronamespace = '{{ control }}'::pg_catalog.regnamespace
+        ORDER BY p.proname
+    LOOP
+        EXECUTE format('ALTER ROUTINE %s OWNER TO {{ control }}_owner', v_object.signature);
+    END LOOP;
+END
+$windrow$;
+
+-- Nobody else may call anything.
+--# revoke from public
+REVOKE ALL ON ALL ROUTINES IN SCHEMA {{ control }} FROM PUBLIC;
+--# grant usage on schema {{ control }}
+GRANT USAGE ON SCHEMA {{ control }} TO {{ control }}_auditor;
+--# grant select to {{ control }}_auditor
+GRANT SELECT ON ALL TABLES IN SCHEMA {{ control }} TO {{ control }}_auditor;
+{% for routine in auditor_routines -%}
+--# grant {{ routine }} to {{ control }}_auditor
+GRANT EXECUTE ON ROUTINE {{ control }}.{{ routine }} TO {{ control }}_auditor;
+{% endfor -%}
+{% for routine in operator_routines -%}
+--# grant {{ routine }} to {{ control }}_operator
+GRANT EXECUTE ON ROUTINE {{ control }}.{{ routine }} TO {{ control }}_operator;
+{% endfor -%}

@@ -1,0 +1,18 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- The scheduled run: {{ schedule }}, in the zone of pg_cron (GMT unless cron.timezone says otherwise).
+-- One statement a job, so that run() can commit. A missed or overlapping start does no harm: one run at a time.
+--# schedule {{ control }}
+DO $windrow$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
+        RAISE NOTICE 'not scheduled: the extension pg_cron is not in database %', current_database()
+            USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL {{ control }}.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
+        RETURN;
+    END IF;
+    PERFORM cron.schedule('{{ control }}', {{ schedule_literal }}, 'CALL {{ control }}.run(''{"trigger": "SCHEDULED"}'')');
+END
+$windrow$;

@@ -1,0 +1,40 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+-- Dropping an index waits for its readers.
+--# set statement_timeout
+SET statement_timeout = 0;
+
+--# unschedule {{ control }}
+DO $windrow$
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
+        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = '{{ control }}';
+    END IF;
+END
+$windrow$;
+
+-- The ledger, the policies and the holds go with the schema: copy what you must keep first.
+--# drop schema {{ control }}
+DROP SCHEMA IF EXISTS {{ control }} CASCADE;
+{% for index in indexes_reversed %}
+--! drop index {{ index.name }}
+DROP INDEX CONCURRENTLY IF EXISTS {{ index.qualified }};
+{% endfor %}
+-- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
+--# drop roles
+DO $windrow$
+DECLARE
+    v_role text;
+BEGIN
+    FOREACH v_role IN ARRAY ARRAY['{{ control }}_operator', '{{ control }}_auditor', '{{ control }}_owner'] LOOP
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
+            EXECUTE format('DROP OWNED BY %I', v_role);
+            BEGIN
+                EXECUTE format('DROP ROLE %I', v_role);
+            EXCEPTION WHEN dependent_objects_still_exist THEN
+                RAISE NOTICE 'role % stays: another database still needs it', v_role;
+            END;
+        END IF;
+    END LOOP;
+END
+$windrow$;

@@ -1,0 +1,42 @@
+-- Rows whose parent is not there, by edge.
+--# orphans
+SELECT o.edge, o.orphans
+FROM (
+{%- for edge in edges %}
+    SELECT {{ edge.literal }} AS edge, count(*) AS orphans
+    FROM {{ edge.table }} AS c
+    WHERE c.{{ edge.column }} IS NOT NULL
+{%- if edge.none %}
+      AND c.{{ edge.column }} <> {{ edge.none }}
+{%- endif %}
+      AND NOT EXISTS (SELECT FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }})
+{%- if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS o
+ORDER BY o.edge;
+
+-- Indexes that the statements need.
+--# indexes
+SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM (
+    VALUES
+{%- for index in indexes %}
+        ({{ index.table_literal }}, {{ index.literal }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+) AS n(table_name, index_name)
+LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::pg_catalog.regnamespace
+LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
+ORDER BY n.index_name;
+{% for rule in rules %}
+-- {{ rule.name }}: final roots by age, whether or not their family may go.
+--# ages of {{ rule.name }}
+SELECT
+    date_trunc('month', i.{{ rule.end_time }}) AS ended,
+    count(*) AS roots
+FROM {{ rule.table }} AS i
+WHERE {{ rule.eligible | join(sep="
+  AND ") }}
+GROUP BY 1
+ORDER BY 1;
+{% endfor %}

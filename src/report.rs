@@ -391,7 +391,21 @@ mod tests {
                 "skipped_families": 3, "skipped": {"NON_FINAL_MEMBER": 3},
                 "skipped_samples": {"NON_FINAL_MEMBER": ["17", "18", "19"]},
                 "failures": [{"key": "20", "sqlstate": "23503", "message": "violates foreign key"}]}]});
-        insta::assert_snapshot!(run(&document), @"");
+        insta::assert_snapshot!(run(&document), @r"
+        run 12: failed, 1 family failed (2.0 s)
+
+        rule workflow_instances: 1,200 families, 36,000 rows in 6 batches, 1 retry, 18,000 rows/s
+
+        table                     rows
+        t_ds_alert              12,000
+        t_ds_workflow_instance  24,000
+
+        stays             families  because                 first keys
+        NON_FINAL_MEMBER         3  a member has not ended  17, 18, 19
+
+        failed  sqlstate  error
+        20      23503     violates foreign key
+        ");
         assert!(run_found(&document));
         assert!(!run_found(&json!({"status": "stopped", "rules": []})));
         assert!(run_found(
@@ -405,6 +419,19 @@ mod tests {
             "rules": [{"rule": "r", "root": "t", "families": 1, "rows": 2, "tables": {"t": 2}, "oldest_end_time": "2025-01-01T00:00:00Z",
                 "sample_roots": ["1"], "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1,
                 "limited": true, "batches": 1, "estimated_seconds": 1.5}]});
-        insta::assert_snapshot!(preview(&document), @"");
+        insta::assert_snapshot!(preview(&document), @r"
+        demo, as of 2026-01-01T00:00:00Z: not armed, a run would be refused
+
+        rule r: 1 family with 2 rows would go, in 1 batch, about 1.5 s
+        one run takes at most 1 family; the next goes on
+        the oldest ended 2025-01-01T00:00:00Z
+        first keys of `t`: 1
+
+        table  rows
+        t         2
+
+        stays  families  because          first keys
+        HELD          2  a hold keeps it  5
+        ");
     }
 }

@@ -41,6 +41,9 @@ pub trait Database: Send {
     /// The server's number for this session.
     fn session(&mut self) -> anyhow::Result<i32>;
 
+    /// What the server said in passing since the last call, without the talk about what was there already.
+    fn notices(&mut self) -> Vec<String>;
+
     /// A handle that cancels the running statement.
     fn cancel(&self) -> Cancel;
 }

@@ -9,7 +9,7 @@ use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 
 /// Why families stay, and what each reason means.
-pub const REASONS: [(&str, &str); 9] = [
+pub const REASONS: [(&str, &str); 10] = [
     ("NON_FINAL_MEMBER", "a member has not ended"),
     ("RETENTION_NOT_REACHED", "a member ended too recently"),
     ("UNDATED_MEMBER", "a member is final but has no end time"),
@@ -22,6 +22,7 @@ pub const REASONS: [(&str, &str); 9] = [
     ),
     ("FAILED", "deleting it raised an error"),
     ("POLICY_DISABLED", "its scope has no enabled policy"),
+    ("NOT_A_ROOT", "no family has this root"),
 ];
 
 /// What `run` and `purge` answer.
@@ -155,31 +156,50 @@ pub fn preview(document: &Value) -> String {
     out
 }
 
-/// What `verify` answers.
+/// What `verify` answers: what is not as it should be, and how many checks found nothing.
 pub fn verify(document: &Value) -> String {
     let mut table = Table::new(&[
+        ("", Left),
         ("check", Left),
         ("object", Left),
-        ("", Left),
         ("count", Right),
         ("detail", Left),
     ]);
+    let mut fine: Vec<(String, i64)> = Vec::new();
     for check in list(document, "checks") {
-        let severity = text(check, "severity");
+        let (name, severity) = (text(check, "check"), text(check, "severity"));
+        if severity == "ok" {
+            match fine.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, times)) => *times += 1,
+                None => fine.push((name, 1)),
+            }
+            continue;
+        }
         table.row([
-            text(check, "check"),
-            text(check, "object"),
             severity,
+            name,
+            text(check, "object"),
             count(number(check, "count")),
             text(check, "detail"),
         ]);
     }
-    let verdict = if document["clean"] == true {
-        "clean"
+    let mut out = String::new();
+    if !table.is_empty() {
+        let _ = writeln!(out, "{table}");
+    }
+    if !fine.is_empty() {
+        let fine: Vec<String> = fine
+            .iter()
+            .map(|(name, times)| format!("{name} {}", count(*times)))
+            .collect();
+        let _ = writeln!(out, "checked and found right: {}", fine.join(", "));
+    }
+    out.push_str(if document["clean"] == true {
+        "clean\n"
     } else {
-        "not clean"
-    };
-    format!("{table}\n{verdict}\n")
+        "not clean\n"
+    });
+    out
 }
 
 /// How armed, paused and busy an installation is.
@@ -255,26 +275,24 @@ pub fn status(document: &Value) -> String {
             text(last, "finished_at")
         );
     }
-    let mut metrics = Table::new(&[("metric", Left), ("value", Right)]);
     for metric in list(document, "metrics") {
-        let labels: Vec<String> = metric["labels"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| format!("{name}=\"{}\"", plain(value)))
-            .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
+        let rule = text(&metric["labels"], "rule");
+        let value = metric["value"].as_f64().unwrap_or_default();
+        let _ = match text(metric, "name").as_str() {
+            "windrow_backlog_families" => {
+                let families = counted(value as i64, "family is", "families are");
+                writeln!(out, "backlog    {rule}: {families} due")
+            }
+            "windrow_backlog_oldest_age_seconds" => {
+                let age = Duration::from_secs_f64(value.clamp(0.0, 1e11));
+                writeln!(
+                    out,
+                    "           {rule}: the oldest ended {} days ago",
+                    count((age.as_secs() / 86_400) as i64)
+                )
+            }
+            _ => Ok(()),
         };
-        metrics.row([
-            format!("{}{labels}", text(metric, "name")),
-            text(metric, "value"),
-        ]);
-    }
-    if !metrics.is_empty() {
-        let _ = write!(out, "\n{metrics}");
     }
     out
 }
@@ -371,10 +389,24 @@ fn text(value: &Value, key: &str) -> String {
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => instant(text),
         Value::Bool(truth) => if *truth { "yes" } else { "no" }.to_owned(),
         other => other.to_string(),
     }
+}
+
+/// An instant to the second; any other text as it is.
+fn instant(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let dated = bytes.len() > 19
+        && [bytes[4], bytes[7], bytes[10], bytes[13], bytes[16]] == *b"--T::"
+        && bytes[..4].iter().all(u8::is_ascii_digit);
+    if !dated {
+        return text.to_owned();
+    }
+    let rest = text[19..].trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    let zone = if rest == "+00:00" { "Z" } else { rest };
+    format!("{}{zone}", &text[..19])
 }
 
 #[cfg(test)]
@@ -411,6 +443,34 @@ mod tests {
         assert!(run_found(
             &json!({"run": null, "status": "refused", "reason": "run 11 is in progress"})
         ));
+    }
+
+    #[test]
+    fn instants_are_told_to_the_second() {
+        let texts = [
+            "2026-11-21T06:03:56.89711+00:00",
+            "2026-11-21T06:03:56Z",
+            "2026-05-26T05:48:48.18988",
+            "nightly",
+        ];
+        assert_eq!(
+            texts.map(instant),
+            [
+                "2026-11-21T06:03:56Z",
+                "2026-11-21T06:03:56Z",
+                "2026-05-26T05:48:48",
+                "nightly"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_verification_tells_what_is_not_right() {
+        let document = json!({"clean": false, "checks": [
+            {"check": "orphans", "object": "t.a", "severity": "ok", "count": 0, "detail": ""},
+            {"check": "orphans", "object": "t.b", "severity": "violation", "count": 7, "detail": "rows without a parent"},
+            {"check": "index", "object": "i", "severity": "ok", "count": 1, "detail": "valid"}]});
+        insta::assert_snapshot!(verify(&document), @"");
     }
 
     #[test]

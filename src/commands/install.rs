@@ -51,6 +51,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         apply(&mut session, file, ui)
             .map_err(|error| interrupt::explain(error, &file.path))
             .map_err(|error| failed(file, &applied, error))?;
+        for notice in session.database.notices() {
+            ui.warning(&notice);
+        }
         applied.push(name(file));
     }
     if stopping > 0 {
@@ -145,7 +148,7 @@ fn lock(database: &mut dyn Database, control: &str) -> anyhow::Result<()> {
 }
 
 fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
-    ui.note(name(file));
+    let begin = Instant::now();
     // Order counts: what may share a transaction does so between those statements that may not.
     for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
         if interrupt::hit() {
@@ -156,10 +159,22 @@ fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
             [statement] if statement.alone => apply_alone(session, statement, ui)?,
             group => session
                 .database
-                .transaction(group, &mut |statement, took| ui.done(&statement.what, took))?,
+                .transaction(group, &mut |statement, took| {
+                    if is_object(statement) {
+                        ui.done(&statement.what, took);
+                    }
+                })?,
         }
     }
+    ui.done(name(file), begin.elapsed());
     Ok(())
+}
+
+/// Whether a statement makes something of its own; settings, comments and grants would drown what counts.
+fn is_object(statement: &Statement) -> bool {
+    ["create ", "schedule "]
+        .iter()
+        .any(|verb| statement.what.starts_with(verb))
 }
 
 fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {

@@ -55,6 +55,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                     .hint("running it again is safe")
             })?;
     }
+    for notice in session.database.notices() {
+        ui.warning(&notice);
+    }
     ui.note(&format!(
         "`{}` is gone from {}",
         bundle.control, session.url

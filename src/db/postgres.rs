@@ -5,6 +5,7 @@ use std::env;
 use std::error::Error as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use native_tls::{Certificate, TlsConnector};
@@ -23,7 +24,17 @@ use crate::failure::Failure;
 /// Opens a session.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     let tls = tls(url)?;
+    let notices = Notices::default();
     let mut config = config(url);
+    let heard = Arc::clone(&notices);
+    config.notice_callback(move |notice| {
+        // IF EXISTS and IF NOT EXISTS are answered by `…, skipping`, which is what was asked for.
+        let is_routine = notice.message().ends_with(", skipping");
+        if !is_routine && ["NOTICE", "WARNING"].contains(&notice.severity()) {
+            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.push(notice.message().to_owned());
+        }
+    });
     let mut client = config.connect(tls.clone());
     // Like libpq: what only prefers TLS does without where TLS, or a login over it, does not work.
     if url.ssl_mode == SslMode::Prefer
@@ -32,11 +43,22 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     {
         client = config.ssl_mode(DriverSslMode::Disable).connect(tls.clone());
     }
-    let client = client.map_err(|error| connect_failure(url, error))?;
-    Ok(Box::new(Postgres { client, tls }))
+    let mut client = client.map_err(|error| connect_failure(url, error))?;
+    // Instants without a zone, in options and in answers, are meant in UTC.
+    client
+        .batch_execute("SET TIME ZONE 'UTC'")
+        .map_err(statement_failure)?;
+    Ok(Box::new(Postgres {
+        client,
+        tls,
+        notices,
+    }))
 }
 
+type Notices = Arc<Mutex<Vec<String>>>;
+
 struct Postgres {
+    notices: Notices,
     client: Client,
     tls: MakeTlsConnector,
 }
@@ -108,6 +130,10 @@ impl Database for Postgres {
     fn session(&mut self) -> anyhow::Result<i32> {
         let rows = self.query("SELECT pg_backend_pid()", &[])?;
         Ok(number(&rows.into_iter().next().unwrap_or_default(), 0) as i32)
+    }
+
+    fn notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn cancel(&self) -> Cancel {
@@ -351,11 +377,13 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
 
 /// The innermost reason of a driver's error; the outer words only say that there was an error.
 fn cause(error: &postgres::Error) -> String {
-    let outer = error.to_string();
-    match outer.split_once(": ") {
-        Some((_, reason)) => reason.to_owned(),
-        None => outer,
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        reason = inner.to_string();
+        source = inner.source();
     }
+    reason
 }
 
 fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog> {

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
 mod cases;
+mod cli;
 mod demo;
 mod sandbox;

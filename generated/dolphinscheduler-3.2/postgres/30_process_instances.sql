@@ -48,8 +48,8 @@ BEGIN
         WHERE i."project_code" = s.scope
           AND i."end_time" < s.cutoff
           AND (i."end_time", i."id") > (p_after_time, p_after_key)
-          AND "i"."is_sub_process" = 0
-          AND "i"."state" IN (3, 5, 6, 7)
+          AND i."is_sub_process" = 0
+          AND i."state" IN (3, 5, 6, 7)
         ORDER BY i."end_time", i."id"
         LIMIT p_limit
     ) AS r
@@ -58,7 +58,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(timestamptz, bigint, text, timestamp, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; process_instances_judge decides. [body 2c2701f3b60e]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; process_instances_judge decides. [body e796e46df564]';
 
 -- process_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -125,7 +125,7 @@ BEGIN
             SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope)
             INTO n_id, n_final, n_root, n_ended, n_scope
             FROM (
-                SELECT i."id"::bigint AS id, ("i"."state" IN (3, 5, 6, 7)) IS TRUE AS final, ("i"."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
+                SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
                 FROM "public"."t_ds_process_instance" AS i
                 WHERE i."id" = ANY (v_level)
                 ORDER BY i."id"
@@ -144,7 +144,7 @@ BEGIN
             SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope)
             INTO n_id, n_final, n_root, n_ended, n_scope
             FROM (
-                SELECT i."id"::bigint AS id, ("i"."state" IN (3, 5, 6, 7)) IS TRUE AS final, ("i"."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
+                SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
                 FROM "public"."t_ds_process_instance" AS i
                 WHERE i."id" = ANY (v_level)
             ) AS m;
@@ -310,7 +310,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 4c4cdbec268a]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body f6cca5c865a6]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])
@@ -568,14 +568,14 @@ AS $windrow$
         SELECT i."id"
         FROM "public"."t_ds_process_instance" AS i
         WHERE i."end_time" IS NULL
-          AND "i"."is_sub_process" = 0
-          AND "i"."state" IN (3, 5, 6, 7)
+          AND i."is_sub_process" = 0
+          AND i."state" IN (3, 5, 6, 7)
           AND i."project_code" IN (SELECT s.scope FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, p_scope) AS s)
         ORDER BY i."id"
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(timestamptz, text) IS
-    'Roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body 63648282db48]';
+    'Roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body 80a1709f6b31]';
 
 -- process_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over.
@@ -844,8 +844,8 @@ BEGIN
             SELECT count(*)
             FROM "public"."t_ds_process_instance" AS i
             WHERE i."end_time" < v_default
-              AND "i"."is_sub_process" = 0
-              AND "i"."state" IN (3, 5, 6, 7)
+              AND i."is_sub_process" = 0
+              AND i."state" IN (3, 5, 6, 7)
               AND NOT EXISTS (
                   SELECT FROM windrow_dolphinscheduler_3_2.policy AS p
                   WHERE p.rule = 'process_instances'
@@ -867,4 +867,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body b03ebc7e352a]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 9444ea832c7e]';

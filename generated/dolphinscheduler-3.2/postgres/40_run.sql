@@ -479,7 +479,7 @@ BEGIN
         SELECT i."id"
         FROM "public"."t_ds_process_instance" AS i
         WHERE i."id" = p_key::integer
-          AND "i"."is_sub_process" = 0
+          AND i."is_sub_process" = 0
     );
     IF cardinality(v_keys) = 0 THEN
         RETURN 'NOT_A_ROOT';
@@ -524,7 +524,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body c1dfac9c7452]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 80cf708d13fa]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)

@@ -103,7 +103,7 @@ SELECT
     date_trunc('month', i."end_time") AS ended,
     count(*) AS roots
 FROM "public"."t_ds_process_instance" AS i
-WHERE "i"."is_sub_process" = 0
-  AND "i"."state" IN (3, 5, 6, 7)
+WHERE i."is_sub_process" = 0
+  AND i."state" IN (3, 5, 6, 7)
 GROUP BY 1
 ORDER BY 1;

@@ -479,7 +479,7 @@ BEGIN
         SELECT i."id"
         FROM "public"."t_ds_workflow_instance" AS i
         WHERE i."id" = p_key::integer
-          AND "i"."is_sub_workflow" = 0
+          AND i."is_sub_workflow" = 0
     );
     IF cardinality(v_keys) = 0 THEN
         RETURN 'NOT_A_ROOT';
@@ -524,7 +524,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b616d03559ea]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 2a76c5623e23]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)

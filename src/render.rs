@@ -509,6 +509,7 @@ struct RootView {
 #[derive(Serialize, Clone)]
 struct IndexView {
     name: String,
+    ident: String,
     literal: String,
     qualified: String,
     table: String,
@@ -617,12 +618,12 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
     let candidates: Vec<String> = rule
         .candidates
         .iter()
-        .map(|condition| dialect.condition("i", condition))
+        .map(|condition| dialect.condition_of("i", condition))
         .collect();
     let finals: Vec<String> = rule
         .r#final
         .iter()
-        .map(|condition| dialect.condition("i", condition))
+        .map(|condition| dialect.condition_of("i", condition))
         .collect();
     let mut level_columns = vec![
         format!(
@@ -750,7 +751,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         candidates,
         eligible: plan::eligible(rule)
             .iter()
-            .map(|condition| dialect.condition("i", condition))
+            .map(|condition| dialect.condition_of("i", condition))
             .collect(),
         closed: rule.shared == Shared::Closed,
         links: rule
@@ -884,6 +885,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     let name = index_name(dialect, &table.name, &index.columns);
     IndexView {
         literal: dialect.text(&name),
+        ident: dialect.ident(&name),
         qualified: dialect.qualified(&graph.schema, &name),
         table: dialect.qualified(&graph.schema, &table.name),
         table_literal: dialect.text(&table.name),
@@ -896,7 +898,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         predicates: index
             .conditions
             .iter()
-            .map(|condition| dialect.index_condition(condition))
+            .map(|condition| dialect.condition(condition))
             .collect(),
         why: index.why.clone(),
         name,

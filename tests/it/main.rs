@@ -3,6 +3,7 @@
 mod cases;
 mod cli;
 mod demo;
+mod idempotence;
 mod oracle;
 mod sandbox;
 mod support;

@@ -15,9 +15,8 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
-static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
-    Postgres::start(&Settings::default()).expect("a throw-away server starts")
-});
+static SERVER: LazyLock<Postgres> =
+    LazyLock::new(|| Postgres::start(&Settings::default()).expect("a throw-away server starts"));
 
 /// Databases to copy, by what was done in them. Roles belong to the whole server, and a database that is copied must
 /// have no sessions: who holds this lock is the only one to create databases, install and uninstall.
@@ -219,6 +218,11 @@ pub(crate) fn bundle(graph: &Graph) -> Bundle {
     render::bundle(graph, Dialect::Postgres).expect("the templates render")
 }
 
+/// Keeps others from installing meanwhile: for tests that do so by themselves.
+pub(crate) fn exclusive() -> impl Drop {
+    lock()
+}
+
 fn lock() -> MutexGuard<'static, HashMap<String, String>> {
     // A test that failed while it held the lock has left nothing half done that others depend on.
     TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -250,8 +254,10 @@ pub(crate) fn is_numbered(path: &str) -> bool {
 /// One statement after the other, as `windrow install` does.
 fn apply_file(client: &mut Client, file: &windrow::bundle::File) {
     for statement in &file.statements {
-        client.batch_execute(&statement.sql).unwrap_or_else(|error| {
-            panic!("{}, {}: {}", file.path, statement.what, message(&error))
-        });
+        client
+            .batch_execute(&statement.sql)
+            .unwrap_or_else(|error| {
+                panic!("{}, {}: {}", file.path, statement.what, message(&error))
+            });
     }
 }

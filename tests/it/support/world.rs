@@ -235,7 +235,10 @@ impl World {
             options.insert("scope".into(), json!(scope.to_string()));
         }
         if let Some(retention) = self.retention {
-            options.insert("retention".into(), json!(format!("{}s", retention / SECOND)));
+            options.insert(
+                "retention".into(),
+                json!(format!("{}s", retention / SECOND)),
+            );
         }
         if let Some(families) = self.run_families {
             options.insert("run_families".into(), json!(families));
@@ -285,12 +288,12 @@ impl Generator {
         let one_length = (shared == Shared::Literal).then(|| self.one_of(&lengths));
         let mut cutoffs = Vec::new();
         for scope in projects {
-            if self.random.random_bool(0.8) {
+            if self.random.random_bool(0.9) {
                 let retention = one_length.unwrap_or_else(|| self.one_of(&lengths));
                 cutoffs.push(as_of - retention - DAY);
                 let policy = Row::Policy {
                     scope,
-                    enabled: self.random.random_bool(0.85),
+                    enabled: self.random.random_bool(0.9),
                     retention,
                     artifacts: self.random.random_bool(0.7),
                 };
@@ -304,7 +307,7 @@ impl Generator {
         cutoffs.extend(retention.map(|retention| as_of - retention - DAY));
         cutoffs.push(as_of - 31 * DAY);
 
-        let oddity = self.one_of(&[0.0, 0.05, 0.15, 0.4]);
+        let oddity = self.one_of(&[0.0, 0.1, 0.25, 0.4]);
         self.instances(&projects, &cutoffs, as_of_is_option, oddity);
         self.links();
         self.dependants();
@@ -324,7 +327,10 @@ impl Generator {
             shared,
             as_of,
             as_of_is_option,
-            scope: self.random.random_bool(0.15).then(|| self.one_of(&projects)),
+            scope: self
+                .random
+                .random_bool(0.15)
+                .then(|| self.one_of(&projects)),
             retention,
             run_families: self
                 .random
@@ -336,7 +342,7 @@ impl Generator {
     }
 
     fn instances(&mut self, projects: &[i64], cutoffs: &[i64], exact: bool, oddity: f64) {
-        for index in 0..self.random.random_range(1..16) {
+        for index in 0..self.random.random_range(1..25) {
             let id = match self.random.random_range(0..20) {
                 0 => i32::MAX - index,
                 1 => i32::MIN + index,
@@ -364,7 +370,7 @@ impl Generator {
             let cutoff = self.one_of(cutoffs);
             let end_time = if self.random.random_bool(oddity / 2.0) {
                 None
-            } else if self.random.random_bool(0.4 + oddity / 2.0) {
+            } else if self.random.random_bool(0.2 + oddity / 2.0) {
                 Some(if exact {
                     cutoff + self.one_of(&[-1, 0, 1, -SECOND, SECOND, 100 * DAY])
                 } else {
@@ -403,7 +409,7 @@ impl Generator {
 
     /// Trees for the most part, and whatever else a relation table can hold.
     fn links(&mut self) {
-        let most = self.instances.len() * self.random.random_range(0..4) / 2;
+        let most = self.instances.len() * self.random.random_range(0..5) / 4;
         for id in 1..=i32::try_from(most).expect("worlds are small") {
             let (mut parent, mut child) = (self.some_instance(), self.some_instance());
             if self.random.random_bool(0.6) {
@@ -447,7 +453,7 @@ impl Generator {
     }
 
     fn dependants(&mut self) {
-        let most = self.random.random_range(0..12);
+        let most = self.random.random_range(0..25);
         let tasks: Vec<i32> = (1..=most).collect();
         for id in &tasks {
             let task = Row::Task {
@@ -468,14 +474,11 @@ impl Generator {
             let task = task(&mut self.random);
             self.rows.push(Row::Context { id, task });
         }
-        for id in 1..=self.random.random_range(0..8) {
+        for id in 1..=self.random.random_range(0..12) {
             let queue = Row::Queue {
                 id,
                 instance: self.instance_or_not(),
-                task: self
-                    .random
-                    .random_bool(0.8)
-                    .then(|| task(&mut self.random)),
+                task: self.random.random_bool(0.8).then(|| task(&mut self.random)),
             };
             self.rows.push(queue);
         }

@@ -227,11 +227,14 @@ pub fn status(document: &Value) -> String {
         false => out += "paused     no\n",
     }
     if !control["forced_install"].is_null() {
-        let findings = control["forced_install"].as_array().map_or(0, Vec::len);
+        let forced = &control["forced_install"];
+        let findings = list(forced, "findings").len() as i64;
         let _ = writeln!(
             out,
-            "forced     installed in spite of {}",
-            counted(findings as i64, "finding", "findings")
+            "forced     {} by {}, in spite of {}",
+            text(forced, "at"),
+            text(forced, "by"),
+            counted(findings, "error", "errors")
         );
     }
     let count_of = |name: &str| count(number(document, name));

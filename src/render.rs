@@ -933,29 +933,27 @@ fn lock_class(control: &str) -> i32 {
 
 /// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
 fn variable(graph: &Graph, id: TableId) -> String {
-    let name: String = graph
-        .table(id)
-        .name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '_'
-            }
-        })
-        .take(48)
-        .collect();
-    let clashes = graph
+    let plain = |name: &str| -> String {
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
+            .take(48)
+            .collect()
+    };
+    let name = plain(&graph.table(id).name);
+    match graph
         .tables
         .iter()
-        .filter(|table| table.name.to_ascii_lowercase().starts_with(&name))
+        .filter(|table| plain(&table.name) == name)
         .count()
-        > 1;
-    if clashes {
-        format!("k_{name}_{}", id.0)
-    } else {
-        format!("k_{name}")
+    {
+        1 => format!("k_{name}"),
+        _ => format!("k_{name}_{}", id.0),
     }
 }
 

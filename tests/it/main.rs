@@ -3,4 +3,6 @@
 mod cases;
 mod cli;
 mod demo;
+mod generated;
 mod sandbox;
+mod tidy;

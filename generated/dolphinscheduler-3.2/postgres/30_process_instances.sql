@@ -321,19 +321,19 @@ SET jit = off
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_alert integer[];
     v_rows bigint[] := '{}';
 BEGIN
     k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members)
     );
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert_0)
+        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)
     );
 
     -- t_ds_alert: rows belong to t_ds_process_instance.
@@ -409,7 +409,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 23981dca649b]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 4f6883b272e9]';
 
 -- process_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(
@@ -435,7 +435,7 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_alert integer[];
     v_artifacts bigint[];
     v_rows      bigint;
     v_more      bigint;
@@ -454,7 +454,7 @@ BEGIN
     k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (o_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (o_members)
     );
 
@@ -467,7 +467,7 @@ BEGIN
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     DELETE FROM "public"."t_ds_alert_send_status" AS t
-    WHERE t."alert_id" = ANY (k_t_ds_alert_0);
+    WHERE t."alert_id" = ANY (k_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
@@ -556,7 +556,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body ffa330c17532]';
+    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 253fb783e01c]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)

@@ -320,20 +320,20 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $windrow$
 DECLARE
-    k_t_ds_task_instance_8 integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_task_instance integer[];
+    k_t_ds_alert integer[];
     v_rows bigint[] := '{}';
 BEGIN
-    k_t_ds_task_instance_8 := ARRAY(
+    k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)
     );
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert_0)
+        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)
     );
 
     -- t_ds_alert: rows belong to t_ds_workflow_instance.
@@ -382,13 +382,13 @@ BEGIN
         FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance_8)
+            SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance)
         ) AS t
     );
 
     -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance_8)
+        SELECT count(*) FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)
     );
 
     -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
@@ -404,7 +404,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 5fe4896bd4ad]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 5d670cdca786]';
 
 -- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_batch(
@@ -429,8 +429,8 @@ SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    k_t_ds_task_instance_8 integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_task_instance integer[];
+    k_t_ds_alert integer[];
     v_artifacts bigint[];
     v_rows      bigint;
     v_more      bigint;
@@ -446,10 +446,10 @@ BEGIN
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
-    k_t_ds_task_instance_8 := ARRAY(
+    k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (o_members)
     );
 
@@ -462,7 +462,7 @@ BEGIN
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     DELETE FROM "public"."t_ds_alert_send_status" AS t
-    WHERE t."alert_id" = ANY (k_t_ds_alert_0);
+    WHERE t."alert_id" = ANY (k_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
@@ -515,14 +515,14 @@ BEGIN
     WHERE t."workflow_instance_id" = ANY (o_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     DELETE FROM "public"."t_ds_task_group_queue" AS t
-    WHERE t."task_id" = ANY (k_t_ds_task_instance_8);
+    WHERE t."task_id" = ANY (k_t_ds_task_instance);
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
     o_rows[8] := v_rows;
 
     -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
     DELETE FROM "public"."t_ds_task_instance_context" AS t
-    WHERE t."task_instance_id" = ANY (k_t_ds_task_instance_8);
+    WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[9] := v_rows;
 
@@ -547,7 +547,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 99dfca955bdf]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 9f44b7c10eb9]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)

@@ -9,15 +9,18 @@ use crate::bundle::{Bundle, Probe};
 use crate::cli::{Command, OnDatabase, Output, Selection};
 use crate::db::url::{RawUrl, Url};
 use crate::db::{self, Database};
+use crate::diagnostic::{self, Colour, Diagnostic};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;
+use crate::lint;
 use crate::render;
-use crate::stub;
+use crate::spec;
 use crate::ui::Ui;
 
 mod artifacts;
 mod check;
+mod demo;
 mod generate;
 mod graph;
 mod install;
@@ -60,6 +63,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),
+        Command::Demo(args) => demo::demo(&args, ui),
         Command::Artifacts(args) => artifacts::artifacts(&args, ui),
     }
 }
@@ -79,12 +83,45 @@ fn load(path: &Path, ui: &Ui) -> anyhow::Result<Graph> {
     }
 }
 
-/// A spec, or none where it has errors; they are printed.
-fn try_load(path: &Path, _ui: &Ui) -> anyhow::Result<Option<Graph>> {
+/// A spec, or none where it has errors; what was found is printed.
+fn try_load(path: &Path, ui: &Ui) -> anyhow::Result<Option<Graph>> {
+    let (graph, found) = read_spec(path)?;
+    if !found.diagnostics.is_empty() {
+        ui.findings(&found.text());
+    }
+    Ok(graph)
+}
+
+/// What was found in a spec, with what is needed to show it.
+struct Found {
+    path: String,
+    source: String,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Found {
+    fn text(&self) -> String {
+        diagnostic::render(&self.diagnostics, &self.path, &self.source, Colour::Always)
+    }
+
+    fn json(&self) -> Value {
+        diagnostic::to_json(&self.diagnostics, &self.path, &self.source)
+    }
+}
+
+fn read_spec(path: &Path) -> anyhow::Result<(Option<Graph>, Found)> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let source = fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read the spec `{name}`")).caused_by(error))?;
-    Ok(Some(stub::load(&name, &text)))
+    let (graph, diagnostics) = lint::load(&source);
+    Ok((
+        graph,
+        Found {
+            path: name,
+            source,
+            diagnostics,
+        },
+    ))
 }
 
 /// The generated files.
@@ -99,12 +136,12 @@ fn probes(graph: &Graph) -> Vec<Probe> {
 
 /// The JSON Schema of a spec.
 fn schema() -> anyhow::Result<String> {
-    Ok("{}".to_owned())
+    Ok(spec::json_schema())
 }
 
 /// The explanation of a code of the spec's own checks.
-fn explain_diagnostic(_code: &str) -> Option<&'static str> {
-    None
+fn explain_diagnostic(code: &str) -> Option<&'static str> {
+    lint::explain::explain(code)
 }
 
 /// A spec and a session on the database where it is installed, or will be.

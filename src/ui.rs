@@ -48,11 +48,26 @@ impl Ui {
         }
     }
 
+    /// Opens a chapter of a story.
+    pub fn heading(&self, title: &str) {
+        self.line(&format!("\n{GREEN}# {title}{GREEN:#}"));
+    }
+
+    /// Shows a command as the user would type it.
+    pub fn command(&self, command: &str) {
+        self.line(&format!("\n{CYAN}$ {command}{CYAN:#}"));
+    }
+
     /// Says that something was done to an object: `created  index  windrow_x  1.2 s`.
     pub fn done(&self, what: &str, took: Duration) {
         if !self.quiet {
             self.line(&format!("{GREEN}done{GREEN:#}  {what}  {}", duration(took)));
         }
+    }
+
+    /// Shows findings that are laid out already; anstream takes their colour out where there is no terminal.
+    pub fn findings(&self, text: &str) {
+        self.line(text);
     }
 
     /// Says what deserves a look.

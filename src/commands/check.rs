@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, address, explain_diagnostic, probes, try_load};
+use super::{Exit, address, explain_diagnostic, probes, read_spec};
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
 use crate::failure::{self, Failure};
@@ -24,7 +24,14 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     let Some(spec) = &args.spec else {
         return Err(Failure::new("no spec is given").into());
     };
-    let Some(graph) = try_load(spec, ui)? else {
+    let (graph, in_spec) = read_spec(spec)?;
+    if args.output == Output::Text && !in_spec.diagnostics.is_empty() {
+        ui.findings(&in_spec.text());
+    }
+    let Some(graph) = graph else {
+        if args.output == Output::Json {
+            ui.json(&json!({"spec": null, "diagnostics": in_spec.json(), "findings": []}));
+        }
         return Ok(Exit::Found);
     };
     let findings = match &args.database {
@@ -35,7 +42,9 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
         }
     };
     match args.output {
-        Output::Json => ui.json(&json!({"spec": graph.name, "findings": findings})),
+        Output::Json => ui.json(
+            &json!({"spec": graph.name, "diagnostics": in_spec.json(), "findings": findings}),
+        ),
         Output::Text => {
             let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
             if !texts.is_empty() {
@@ -45,9 +54,10 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     }
     ui.note(&summary(&findings));
     Ok(
-        if findings
-            .iter()
-            .any(|finding| finding.severity > Severity::Notice)
+        if !in_spec.diagnostics.is_empty()
+            || findings
+                .iter()
+                .any(|finding| finding.severity > Severity::Notice)
         {
             Exit::Found
         } else {

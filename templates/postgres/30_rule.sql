@@ -68,6 +68,7 @@ RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -474,6 +475,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}

@@ -1,5 +1,8 @@
 //! The integration tests, in one binary.
 
+mod cases;
 mod cli;
 mod demo;
+mod generated;
 mod sandbox;
+mod tidy;

@@ -476,7 +476,13 @@ mod tests {
             {"check": "orphans", "object": "t.a", "severity": "ok", "count": 0, "detail": ""},
             {"check": "orphans", "object": "t.b", "severity": "violation", "count": 7, "detail": "rows without a parent"},
             {"check": "index", "object": "i", "severity": "ok", "count": 1, "detail": "valid"}]});
-        insta::assert_snapshot!(verify(&document), @"");
+        insta::assert_snapshot!(verify(&document), @r"
+                   check    object  count  detail
+        violation  orphans  t.b         7  rows without a parent
+
+        checked and found right: orphans 1, index 1
+        not clean
+        ");
     }
 
     #[test]

@@ -957,11 +957,12 @@ fn variable(graph: &Graph, id: TableId) -> String {
     }
 }
 
-/// What a scope or key may look like, as a regular expression.
+/// What a scope or key may look like, as a regular expression. A value has one spelling, the server's own: two policies
+/// for one scope would leave open which of them holds.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^-?[0-9]{1,18}$",
-        Kind::Uuid => "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,17})$",
+        Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }
 }

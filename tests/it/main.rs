@@ -4,5 +4,7 @@ mod cases;
 mod cli;
 mod demo;
 mod generated;
+mod oracle;
 mod sandbox;
+mod support;
 mod tidy;

@@ -682,8 +682,8 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, v_roots[1]::text, v_sqlstate, v_message)
         ON CONFLICT (run_id, rule, key) DO NOTHING;
         SELECT
-            '{}'::{{ rule.id_type }}[] AS o_members, 0 AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
-            v_roots AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            '{}'::{{ rule.id_type }}[] AS o_members, 0::bigint AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
+            v_roots::{{ rule.id_type }}[] AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
             ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
         INTO v_batch;
     END IF;

@@ -232,7 +232,7 @@ fn a_full_disk_ends_the_run_red_and_the_next_one_works() -> Result<()> {
     rig::set(&mut client, "batch_families", 20)?;
     client.batch_execute(
         "CREATE SEQUENCE before.batch;
-         CREATE FUNCTION before.full() RETURNS trigger LANGUAGE plpgsql AS $$
+         CREATE FUNCTION before.full() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
          BEGIN
              IF nextval('before.batch') > 3 THEN
                  RAISE EXCEPTION 'could not extend file \"base/5/1259\": No space left on device' USING ERRCODE = '53100';

@@ -186,7 +186,7 @@ fn row_security_on_a_table_of_the_family_ends_the_run() -> Result<()> {
     let client = &mut poisoned.client;
     client.batch_execute(
         "ALTER TABLE t_ds_task_instance ENABLE ROW LEVEL SECURITY;
-         CREATE POLICY some ON t_ds_task_instance USING (id % 2 = 0)",
+         CREATE POLICY a_few ON t_ds_task_instance USING (id % 2 = 0)",
     )?;
     let (result, rule) = rig::run_rule(client, &json!({}))?;
     ensure!(result["status"] == "failed" && rule["rows"] == 0, "{result}");

@@ -135,6 +135,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     retries        bigint      NOT NULL DEFAULT 0,
     retries_in_row integer     NOT NULL DEFAULT 0,
     batch_families integer     NOT NULL,
+    halving        boolean     NOT NULL DEFAULT false,
     cursor_time    text,
     cursor_key     text,
     table_names    text[]      NOT NULL,
@@ -146,7 +147,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
 );
 --# comment on table {{ control }}.run_rule
 COMMENT ON TABLE {{ control }}.run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size. gone: what a dry run already counted.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted.';
 --# create view {{ control }}.run_table
 CREATE OR REPLACE VIEW {{ control }}.run_table AS
 SELECT

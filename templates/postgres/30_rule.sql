@@ -568,7 +568,8 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
     'Roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]';
 
 -- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over.
+-- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
+-- search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
 --# create function {{ control }}.{{ rule.name }}_step
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
 RETURNS text
@@ -672,6 +673,7 @@ BEGIN
         SET retries = r.retries + 1,
             retries_in_row = 0,
             batch_families = v_last / 2,
+            halving = true,
             updated_at = clock_timestamp()
         WHERE r.run_id = p_run
           AND r.rule = {{ rule.literal }};
@@ -698,7 +700,11 @@ BEGIN
         ),
         batches = r.batches + 1,
         retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families')),
+        batch_families = CASE
+            WHEN r.halving AND v_last > 1 THEN v_last / 2
+            ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families'))
+        END,
+        halving = r.halving AND v_last > 1,
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
         gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %}::text[] ELSE r.gone END,

@@ -456,6 +456,8 @@ struct StepView {
     position: usize,
     table: String,
     table_literal: String,
+    /// The qualified name as a literal, to be cast to regclass.
+    table_class: String,
     why: String,
     edges: Vec<EdgeView>,
 }
@@ -643,6 +645,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             position: index + 1,
             table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
+            table_class: dialect.text(
+                &dialect.qualified(&graph.schema, &graph.table(step.table).name),
+            ),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {

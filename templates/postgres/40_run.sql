@@ -486,6 +486,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_k
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
 DECLARE
     v_run      {{ control }}.run%ROWTYPE;
@@ -644,6 +645,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.orphans()
 RETURNS TABLE (edge text, orphans bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
 {%- for edge in edges %}
     SELECT {{ edge.literal }}, count(*)
@@ -770,6 +772,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.set_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE

@@ -490,6 +490,10 @@ DECLARE
     v_more      bigint;
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
+    END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
     PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
@@ -628,7 +632,7 @@ BEGIN
     SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
 
     -- Everything that may end a run is looked at before every batch.
-    IF v_run.status <> 'running' THEN
+    IF NOT {{ control }}.is_own(p_run) THEN
         RETURN 'the run was ended from outside';
     END IF;
     IF (SELECT c.paused FROM {{ control }}.control AS c) THEN

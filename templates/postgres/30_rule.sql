@@ -650,6 +650,14 @@ BEGIN
         RETURN 'run_families reached';
     END IF;
 
+    -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
     FROM {{ control }}.{{ rule.name }}_next(
@@ -665,7 +673,6 @@ BEGIN
     END IF;
     v_last := cardinality(v_roots);
 
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
         SELECT * INTO v_batch
         FROM {{ control }}.{{ rule.name }}_batch(

@@ -965,7 +965,8 @@ fn variable(graph: &Graph, id: TableId) -> String {
 /// What a scope or key may look like, as a regular expression.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^-?[0-9]{1,18}$",
+        // A cast finds what is out of range.
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^-?[0-9]{1,19}$",
         Kind::Uuid => "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }

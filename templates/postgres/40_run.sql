@@ -554,9 +554,19 @@ RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+DECLARE
+    v_fits boolean;
 BEGIN
 {%- for rule in rules %}
-    IF p_rule = {{ rule.literal }} AND (p_key ~ {{ rule.key_pattern }}) IS NOT TRUE THEN
+    v_fits := (p_key ~ {{ rule.key_pattern }}) IS TRUE;
+    IF p_rule = {{ rule.literal }} AND v_fits THEN
+        BEGIN
+            PERFORM p_key::{{ rule.key_type }};
+        EXCEPTION WHEN data_exception THEN
+            v_fits := false;
+        END;
+    END IF;
+    IF p_rule = {{ rule.literal }} AND NOT v_fits THEN
         RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
             USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
     END IF;

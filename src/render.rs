@@ -456,6 +456,8 @@ struct StepView {
     position: usize,
     table: String,
     table_literal: String,
+    /// The qualified name as a literal, to be cast to regclass.
+    table_class: String,
     why: String,
     edges: Vec<EdgeView>,
 }
@@ -644,6 +646,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             position: index + 1,
             table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
+            table_class: dialect
+                .text(&dialect.qualified(&graph.schema, &graph.table(step.table).name)),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
@@ -933,29 +937,27 @@ fn lock_class(control: &str) -> i32 {
 
 /// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
 fn variable(graph: &Graph, id: TableId) -> String {
-    let name: String = graph
-        .table(id)
-        .name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '_'
-            }
-        })
-        .take(48)
-        .collect();
-    let clashes = graph
+    let plain = |name: &str| -> String {
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
+            .take(48)
+            .collect()
+    };
+    let name = plain(&graph.table(id).name);
+    match graph
         .tables
         .iter()
-        .filter(|table| table.name.to_ascii_lowercase().starts_with(&name))
+        .filter(|table| plain(&table.name) == name)
         .count()
-        > 1;
-    if clashes {
-        format!("k_{name}_{}", id.0)
-    } else {
-        format!("k_{name}")
+    {
+        1 => format!("k_{name}"),
+        _ => format!("k_{name}_{}", id.0),
     }
 }
 
@@ -963,7 +965,8 @@ fn variable(graph: &Graph, id: TableId) -> String {
 /// for one scope would leave open which of them holds.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,17})$",
+        // A cast finds what is out of range.
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,18})$",
         Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }

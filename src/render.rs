@@ -645,9 +645,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             position: index + 1,
             table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
-            table_class: dialect.text(
-                &dialect.qualified(&graph.schema, &graph.table(step.table).name),
-            ),
+            table_class: dialect
+                .text(&dialect.qualified(&graph.schema, &graph.table(step.table).name)),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {

@@ -33,7 +33,10 @@ fn reconnect(database: &Database) -> Result<Client> {
 }
 
 fn statuses(client: &mut Client) -> Result<Vec<String>> {
-    rig::texts(client, &format!("SELECT status FROM {W}.run ORDER BY run_id"))
+    rig::texts(
+        client,
+        &format!("SELECT status FROM {W}.run ORDER BY run_id"),
+    )
 }
 
 fn verify(client: &mut Client) -> Result<()> {
@@ -63,7 +66,10 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes() -> Result<()> {
     rig::set(&mut client, "batch_families", 20)?;
     rig::slow_down(&mut client, 8)?;
 
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos().into();
+    let seed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)?
+        .subsec_nanos()
+        .into();
     let mut random = SmallRng::seed_from_u64(seed);
     let mut last = 0;
     for blow in 0..8 {
@@ -73,6 +79,9 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes() -> Result<()> {
         sleep(Duration::from_millis(random.random_range(0..120)));
         if blow % 2 == 0 {
             kill(pid)?;
+            rig::until("the server ends all other sessions as well", || {
+                Ok(client.batch_execute("SELECT 1").is_err())
+            })?;
         } else {
             server.kill()?;
             server.restart()?;
@@ -83,14 +92,27 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes() -> Result<()> {
         rig::check_whole(&mut client).with_context(context)?;
         rig::check_unlocked(&mut client).with_context(context)?;
         let status = statuses(&mut client)?;
-        ensure!(status.last().map(String::as_str) == Some("running"), "{status:?}");
-        ensure!(status[..status.len() - 1].iter().all(|status| status == "crashed"), "{status:?} before run {run}");
+        ensure!(
+            status.last().map(String::as_str) == Some("running"),
+            "{status:?}"
+        );
+        ensure!(
+            status[..status.len() - 1]
+                .iter()
+                .all(|status| status == "crashed"),
+            "{status:?} before run {run}"
+        );
     }
 
     // A client that vanishes: the session does not notice before it wants to answer, so the run goes on to its end.
     let mut psql = server
         .bin("psql")
-        .args(["-d", database.name(), "-c", &format!("CALL {W}.run('{options}')")])
+        .args([
+            "-d",
+            database.name(),
+            "-c",
+            &format!("CALL {W}.run('{options}')"),
+        ])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
@@ -98,14 +120,23 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes() -> Result<()> {
     psql.kill()?;
     psql.wait()?;
     rig::until("the run has ended by itself", || {
-        let query = format!("SELECT count(*) FROM {W}.run WHERE run_id = {run} AND status = 'done'");
+        let query =
+            format!("SELECT count(*) FROM {W}.run WHERE run_id = {run} AND status = 'done'");
         Ok(rig::number(&mut client, &query)? == 1)
     })?;
-    rig::until("its session has ended", || Ok(rig::check_unlocked(&mut client).is_ok()))?;
+    rig::until("its session has ended", || {
+        Ok(rig::check_unlocked(&mut client).is_ok())
+    })?;
     let status = statuses(&mut client)?;
-    ensure!(status[..8].iter().all(|status| status == "crashed"), "{status:?}");
+    ensure!(
+        status[..8].iter().all(|status| status == "crashed"),
+        "{status:?}"
+    );
     rig::check_whole(&mut client)?;
-    ensure!(rig::digest(&mut client)? == expected, "another state than without crashes");
+    ensure!(
+        rig::digest(&mut client)? == expected,
+        "another state than without crashes"
+    );
 
     let (result, rule) = rig::run_rule(&mut client, &options)?;
     ensure!(result["status"] == "done" && rule["rows"] == 0, "{result}");
@@ -138,12 +169,21 @@ fn a_cancelled_run_says_so_and_gives_the_lock_back() -> Result<()> {
         rig::refused(result, "57014")?;
         let (result, _) = rig::run_rule(&mut client, &json!({"run_families": 5}))?;
         ensure!(result["status"] == "stopped", "{result}");
-        let status = rig::texts(&mut client, &format!("SELECT status FROM {W}.run WHERE run_id = {run}"))?;
+        let status = rig::texts(
+            &mut client,
+            &format!("SELECT status FROM {W}.run WHERE run_id = {run}"),
+        )?;
         // Between two batches nothing can catch it: the next run notices that its session does nothing any more.
-        ensure!(["cancelled", "crashed"].contains(&status[0].as_str()), "{status:?}");
+        ensure!(
+            ["cancelled", "crashed"].contains(&status[0].as_str()),
+            "{status:?}"
+        );
         rig::check_whole(&mut client)?;
     }
-    let cancelled = rig::number(&mut client, &format!("SELECT count(*) FROM {W}.run WHERE status = 'cancelled'"))?;
+    let cancelled = rig::number(
+        &mut client,
+        &format!("SELECT count(*) FROM {W}.run WHERE status = 'cancelled'"),
+    )?;
     ensure!(cancelled >= 3, "only {cancelled} of 6 said cancelled");
     Ok(())
 }
@@ -182,13 +222,20 @@ fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
     rival.batch_execute(&format!("LOCK TABLE {W}.policy"))?;
     let mut watch = database.connect()?;
     rig::until("the run waits for the policies", || {
-        Ok(rig::number(&mut watch, &format!("SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted"))? == 1)
+        Ok(rig::number(
+            &mut watch,
+            &format!("SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted"),
+        )? == 1)
     })?;
     canceller.cancel_query(postgres::NoTls)?;
     let (_session, result) = rig::joined(runner)?;
     rig::refused(result, "57014")?;
     rival.rollback()?;
-    ensure!(statuses(&mut client)? == ["cancelled"], "{:?}", statuses(&mut client)?);
+    ensure!(
+        statuses(&mut client)? == ["cancelled"],
+        "{:?}",
+        statuses(&mut client)?
+    );
     rig::check_unlocked(&mut client)?;
     rig::check_whole(&mut client)
 }
@@ -198,15 +245,23 @@ fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
 fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     let database = Database::shared()?;
     let mut dead = database.connect()?;
-    let run: i64 = dead.query_one(&format!("SELECT o_run FROM {W}.run_begin('{{}}')"), &[])?.get(0);
+    let run: i64 = dead
+        .query_one(&format!("SELECT o_run FROM {W}.run_begin('{{}}')"), &[])?
+        .get(0);
     let mut client = database.connect()?;
     let result = rig::run(&mut client, &json!({"run_families": 3}))?;
     ensure!(result["status"] == "stopped", "{result}");
     ensure!(statuses(&mut client)? == ["crashed", "stopped"]);
     // It does not rise again.
-    let answer = rig::texts(&mut dead, &format!("SELECT {W}.workflow_instances_step({run})"))?;
+    let answer = rig::texts(
+        &mut dead,
+        &format!("SELECT {W}.workflow_instances_step({run})"),
+    )?;
     ensure!(answer == ["the run was ended from outside"], "{answer:?}");
-    dead.query(&format!("SELECT {W}.run_end({run}, ARRAY['nothing left'])"), &[])?;
+    dead.query(
+        &format!("SELECT {W}.run_end({run}, ARRAY['nothing left'])"),
+        &[],
+    )?;
     ensure!(statuses(&mut client)? == ["crashed", "stopped"]);
 
     // In the same session neither, and it leaves no lock behind.
@@ -243,8 +298,17 @@ fn a_full_disk_ends_the_run_red_and_the_next_one_works() -> Result<()> {
     )?;
     let (result, rule) = rig::run_rule(&mut client, &json!({}))?;
     ensure!(result["status"] == "failed", "{result}");
-    ensure!(result["reason"].as_str().unwrap_or_default().starts_with("error 53100: could not extend"), "{result}");
-    ensure!(rule["batches"] == 3 && rule["failures"] == json!([]), "{rule}");
+    ensure!(
+        result["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .starts_with("error 53100: could not extend"),
+        "{result}"
+    );
+    ensure!(
+        rule["batches"] == 3 && rule["failures"] == json!([]),
+        "{rule}"
+    );
     rig::check_whole(&mut client)?;
     rig::check_unlocked(&mut client)?;
     client.batch_execute("DROP FUNCTION before.full() CASCADE")?;

@@ -1,7 +1,7 @@
 //! Everything that needs a server, in one binary so that it links once.
 
-mod cron;
 mod crash;
+mod cron;
 mod demo;
 mod poison;
 mod rig;

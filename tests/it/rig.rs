@@ -393,7 +393,11 @@ pub(crate) fn purge(client: &mut Client, options: &Value) -> Result<Value> {
 
 /// Overrides a limit.
 pub(crate) fn set(client: &mut Client, name: &str, value: i64) -> Result<()> {
-    call(client, "set_setting", &json!({"name": name, "value": value}))?;
+    call(
+        client,
+        "set_setting",
+        &json!({"name": name, "value": value}),
+    )?;
     Ok(())
 }
 
@@ -407,9 +411,7 @@ pub(crate) fn number(client: &mut Client, query: &str) -> Result<i64> {
 
 /// The first column of a query, as texts.
 pub(crate) fn texts(client: &mut Client, query: &str) -> Result<Vec<String>> {
-    let rows = client
-        .query(query, &[])
-        .with_context(|| query.to_owned())?;
+    let rows = client.query(query, &[]).with_context(|| query.to_owned())?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -491,16 +493,29 @@ pub(crate) fn check_ledger(client: &mut Client) -> Result<()> {
     for table in ["run_rule", "run_table"] {
         let told = number(
             client,
-            &format!("SELECT coalesce(sum(t.deleted_rows), 0) FROM {W}.{table} AS t JOIN {W}.run AS r USING (run_id) WHERE NOT r.dry_run"),
+            &format!(
+                "SELECT coalesce(sum(t.deleted_rows), 0) FROM {W}.{table} AS t JOIN {W}.run AS r USING (run_id) WHERE NOT r.dry_run"
+            ),
         )?;
-        ensure!(gone == told, "{gone} rows are gone, {table} tells of {told}");
+        ensure!(
+            gone == told,
+            "{gone} rows are gone, {table} tells of {told}"
+        );
     }
-    let families = number(client, "SELECT count(*) FROM before.instance AS b WHERE b.is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM t_ds_workflow_instance AS i WHERE i.id = b.id)")?;
+    let families = number(
+        client,
+        "SELECT count(*) FROM before.instance AS b WHERE b.is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM t_ds_workflow_instance AS i WHERE i.id = b.id)",
+    )?;
     let told = number(
         client,
-        &format!("SELECT coalesce(sum(t.families), 0) FROM {W}.run_rule AS t JOIN {W}.run AS r USING (run_id) WHERE NOT r.dry_run"),
+        &format!(
+            "SELECT coalesce(sum(t.families), 0) FROM {W}.run_rule AS t JOIN {W}.run AS r USING (run_id) WHERE NOT r.dry_run"
+        ),
     )?;
-    ensure!(families == told, "{families} families are gone, the ledger tells of {told}");
+    ensure!(
+        families == told,
+        "{families} families are gone, the ledger tells of {told}"
+    );
     Ok(())
 }
 
@@ -520,7 +535,12 @@ pub(crate) fn slow_down(client: &mut Client, milliseconds: u32) -> Result<()> {
         "CREATE FUNCTION before.slow() RETURNS trigger LANGUAGE plpgsql AS $$
          BEGIN PERFORM pg_sleep({milliseconds} / 1000.0); RETURN NULL; END $$"
     ))?;
-    for table in ["alert", "task_instance", "relation_workflow_instance", "workflow_instance"] {
+    for table in [
+        "alert",
+        "task_instance",
+        "relation_workflow_instance",
+        "workflow_instance",
+    ] {
         client.batch_execute(&format!(
             "CREATE TRIGGER slow AFTER DELETE ON t_ds_{table} FOR EACH STATEMENT EXECUTE FUNCTION before.slow()"
         ))?;

@@ -31,7 +31,9 @@ fn with_users() -> Result<Postgres> {
 
 fn all_refused(client: &mut Client, statements: &[&str]) -> Result<()> {
     for statement in statements {
-        let statement = statement.replace("W.", &format!("{W}.")).replace("SCHEMA W", &format!("SCHEMA {W}"));
+        let statement = statement
+            .replace("W.", &format!("{W}."))
+            .replace("SCHEMA W", &format!("SCHEMA {W}"));
         rig::refused(client.batch_execute(&statement), "42501").with_context(|| statement)?;
     }
     Ok(())
@@ -40,7 +42,9 @@ fn all_refused(client: &mut Client, statements: &[&str]) -> Result<()> {
 fn all_work(client: &mut Client, statements: &[&str]) -> Result<()> {
     for statement in statements {
         let statement = statement.replace("W.", &format!("{W}."));
-        client.batch_execute(&statement).with_context(|| statement)?;
+        client
+            .batch_execute(&statement)
+            .with_context(|| statement)?;
     }
     Ok(())
 }
@@ -118,11 +122,17 @@ fn an_operator_operates_and_no_more() -> Result<()> {
     let mut admin = database.connect()?;
     let preview = rig::call(&mut olga, "preview", &json!({}))?;
     let (result, rule) = rig::run_rule(&mut olga, &json!({}))?;
-    ensure!(result["status"] == "done" && rule["families"] == preview["rules"][0]["families"], "{result}");
+    ensure!(
+        result["status"] == "done" && rule["families"] == preview["rules"][0]["families"],
+        "{result}"
+    );
     rig::check_whole(&mut admin)?;
     all_work(&mut olga, READS)?;
     all_work(&mut olga, CHANGES)?;
-    let who = rig::texts(&mut admin, &format!("SELECT DISTINCT started_by FROM {W}.run"))?;
+    let who = rig::texts(
+        &mut admin,
+        &format!("SELECT DISTINCT started_by FROM {W}.run"),
+    )?;
     ensure!(who == ["olga"], "{who:?}");
     all_refused(&mut olga, FORBIDDEN)?;
     rig::check_unlocked(&mut admin)
@@ -150,24 +160,70 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
     }
     // Nor do the parts of a run, called by hand.
     let mut admin = database.connect()?;
-    let young = rig::texts(&mut admin, "SELECT id::text FROM t_ds_workflow_instance WHERE end_time > now() - interval '8 days'")?.len();
+    let young = rig::texts(
+        &mut admin,
+        "SELECT id::text FROM t_ds_workflow_instance WHERE end_time > now() - interval '8 days'",
+    )?
+    .len();
     ensure!(young > 0);
-    olga.batch_execute(&format!("SELECT {W}.run_begin('{{\"retention\": \"7d\"}}')"))?;
+    olga.batch_execute(&format!(
+        "SELECT {W}.run_begin('{{\"retention\": \"7d\"}}')"
+    ))?;
     let run = rig::number(&mut olga, &format!("SELECT max(run_id) FROM {W}.run"))?;
     olga.batch_execute(&format!("SELECT {W}.workflow_instances_step({run})"))?;
-    ensure!(rig::texts(&mut admin, "SELECT id::text FROM t_ds_workflow_instance WHERE end_time > now() - interval '8 days'")?.len() == young);
+    ensure!(
+        rig::texts(
+            &mut admin,
+            "SELECT id::text FROM t_ds_workflow_instance WHERE end_time > now() - interval '8 days'"
+        )?
+        .len()
+            == young
+    );
     // A run is no purge, and a closed run takes nothing more; the ledger of another session's run is not hers to close.
-    rig::refused(olga.batch_execute(&format!("SELECT {W}.workflow_instances_purge({run}, '1')")), "55000")?;
+    rig::refused(
+        olga.batch_execute(&format!("SELECT {W}.workflow_instances_purge({run}, '1')")),
+        "55000",
+    )?;
     olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['nothing left'])"))?;
-    let closed = rig::texts(&mut admin, &format!("SELECT to_jsonb(r)::text FROM {W}.run AS r"))?;
-    ensure!(rig::texts(&mut olga, &format!("SELECT {W}.workflow_instances_step({run})"))? == ["the run was ended from outside"]);
+    let closed = rig::texts(
+        &mut admin,
+        &format!("SELECT to_jsonb(r)::text FROM {W}.run AS r"),
+    )?;
+    ensure!(
+        rig::texts(
+            &mut olga,
+            &format!("SELECT {W}.workflow_instances_step({run})")
+        )? == ["the run was ended from outside"]
+    );
     olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['error, she says']); SELECT {W}.purge_end({run}, '{{}}', '{{}}')"))?;
-    ensure!(rig::texts(&mut admin, &format!("SELECT to_jsonb(r)::text FROM {W}.run AS r"))? == closed);
+    ensure!(
+        rig::texts(
+            &mut admin,
+            &format!("SELECT to_jsonb(r)::text FROM {W}.run AS r")
+        )? == closed
+    );
     // A retention beyond the calendar would make every run fail.
-    rig::refused(rig::call(&mut olga, "set_policy", &json!({"scope": "42", "retention": "999999999w"})), "22023")?;
+    rig::refused(
+        rig::call(
+            &mut olga,
+            "set_policy",
+            &json!({"scope": "42", "retention": "999999999w"}),
+        ),
+        "22023",
+    )?;
     // So would a key that no key column can hold.
-    rig::refused(rig::purge(&mut olga, &json!({"key": [99_999_999_999_i64]})), "22023")?;
-    rig::refused(rig::call(&mut olga, "set_hold", &json!({"key": 99_999_999_999_i64, "reason": "test"})), "22023")?;
+    rig::refused(
+        rig::purge(&mut olga, &json!({"key": [99_999_999_999_i64]})),
+        "22023",
+    )?;
+    rig::refused(
+        rig::call(
+            &mut olga,
+            "set_hold",
+            &json!({"key": 99_999_999_999_i64, "reason": "test"}),
+        ),
+        "22023",
+    )?;
     rig::check_whole(&mut admin)?;
     rig::check_unlocked(&mut admin)
 }
@@ -209,7 +265,11 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
              GROUP BY c.relname ORDER BY 1"
         ),
     )?;
-    let tables = rig::graph().tables.iter().map(|table| format!("{} DELETE SELECT", table.name)).collect::<Vec<_>>();
+    let tables = rig::graph()
+        .tables
+        .iter()
+        .map(|table| format!("{} DELETE SELECT", table.name))
+        .collect::<Vec<_>>();
     ensure!(rights == tables, "{rights:?}");
     let columns = rig::texts(
         &mut admin,
@@ -219,10 +279,15 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
              JOIN pg_roles AS r ON r.oid = a.grantee WHERE r.rolname LIKE '{W}%'"
         ),
     )?;
-    ensure!(columns == [format!("t_ds_workflow_instance.id UPDATE {W}_owner")], "{columns:?}");
+    ensure!(
+        columns == [format!("t_ds_workflow_instance.id UPDATE {W}_owner")],
+        "{columns:?}"
+    );
     let open = rig::texts(
         &mut admin,
-        &format!("SELECT proname FROM pg_proc WHERE pronamespace = '{W}'::regnamespace AND has_function_privilege('nick', oid, 'EXECUTE')"),
+        &format!(
+            "SELECT proname FROM pg_proc WHERE pronamespace = '{W}'::regnamespace AND has_function_privilege('nick', oid, 'EXECUTE')"
+        ),
     )?;
     ensure!(open.is_empty(), "{open:?}");
     let loose = rig::texts(
@@ -232,7 +297,10 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
              AND NOT coalesce(array_to_string(proconfig, ',') LIKE '%search_path=pg_catalog, pg_temp%', false)"
         ),
     )?;
-    ensure!(loose.is_empty(), "definer functions without a search path: {loose:?}");
+    ensure!(
+        loose.is_empty(),
+        "definer functions without a search path: {loose:?}"
+    );
     Ok(())
 }
 
@@ -255,10 +323,22 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
         for (name, arguments, returns) in [
             ("now", "", "timestamptz"),
             ("clock_timestamp", "", "timestamptz"),
-            ("format", "pg_catalog.text, VARIADIC \"any\"", "pg_catalog.text"),
+            (
+                "format",
+                "pg_catalog.text, VARIADIC \"any\"",
+                "pg_catalog.text",
+            ),
             ("json_build_object", "VARIADIC \"any\"", "pg_catalog.json"),
-            ("array_append", "pg_catalog.text[], pg_catalog.text", "pg_catalog.text[]"),
-            ("jsonb_array_elements_text", "pg_catalog.jsonb", "pg_catalog.text"),
+            (
+                "array_append",
+                "pg_catalog.text[], pg_catalog.text",
+                "pg_catalog.text[]",
+            ),
+            (
+                "jsonb_array_elements_text",
+                "pg_catalog.jsonb",
+                "pg_catalog.text",
+            ),
             ("pg_backend_pid", "", "integer"),
         ] {
             if arguments.contains("VARIADIC") {
@@ -272,9 +352,24 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
         for (operator, left, right, returns) in [
             ("=", "pg_catalog.text", "pg_catalog.text", "boolean"),
             ("<>", "pg_catalog.text", "pg_catalog.text", "boolean"),
-            ("->>", "pg_catalog.jsonb", "pg_catalog.text", "pg_catalog.text"),
-            ("->", "pg_catalog.jsonb", "pg_catalog.text", "pg_catalog.jsonb"),
-            ("||", "pg_catalog.text", "pg_catalog.text", "pg_catalog.text"),
+            (
+                "->>",
+                "pg_catalog.jsonb",
+                "pg_catalog.text",
+                "pg_catalog.text",
+            ),
+            (
+                "->",
+                "pg_catalog.jsonb",
+                "pg_catalog.text",
+                "pg_catalog.jsonb",
+            ),
+            (
+                "||",
+                "pg_catalog.text",
+                "pg_catalog.text",
+                "pg_catalog.text",
+            ),
             ("<", "timestamp", "timestamp", "boolean"),
             ("=", "integer", "integer", "boolean"),
         ] {
@@ -305,7 +400,10 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     olga.batch_execute("SET search_path = evil, pg_temp, public, pg_catalog")?;
     let statement = |call: &str| format!("CALL {W}.{call}");
     let (result, rule) = rig::run_rule(&mut olga, &json!({"run_families": 20}))?;
-    ensure!(result["status"] == "stopped" && rule["families"] == 20, "{result}");
+    ensure!(
+        result["status"] == "stopped" && rule["families"] == 20,
+        "{result}"
+    );
     let key = rig::due(&mut admin, 20)?[0];
     let purge = rig::purge(&mut olga, &json!({"key": [key]}))?;
     ensure!(purge["rules"][0]["families"] == 1, "{purge}");
@@ -323,10 +421,15 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     ] {
         rig::call(&mut olga, function, &options).with_context(|| function)?;
     }
-    olga.batch_execute(&format!("SELECT * FROM {W}.metrics; SELECT * FROM {W}.claim_artifacts(1)"))?;
+    olga.batch_execute(&format!(
+        "SELECT * FROM {W}.metrics; SELECT * FROM {W}.claim_artifacts(1)"
+    ))?;
     let (result, _) = rig::run_rule(&mut olga, &json!({"rule": "workflow_instances"}))?;
     ensure!(result["status"] == "done", "{result}");
-    let gone = rig::number(&mut admin, "SELECT count(*) FROM before.instance AS b WHERE b.is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM public.t_ds_workflow_instance AS i WHERE i.id = b.id)")?;
+    let gone = rig::number(
+        &mut admin,
+        "SELECT count(*) FROM before.instance AS b WHERE b.is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM public.t_ds_workflow_instance AS i WHERE i.id = b.id)",
+    )?;
     ensure!(expected == gone, "{gone} instead of {expected}");
     rig::check_whole(&mut admin)
 }
@@ -343,9 +446,14 @@ fn a_database_owner_installs_without_a_superuser() -> Result<()> {
 }
 
 fn by_owner(bin_dir: std::path::PathBuf) -> Result<()> {
-    let server = Postgres::start(&Settings { bin_dir: Some(bin_dir), ..Settings::default() })?;
-    Client::connect(&server.url("postgres", "postgres"), NoTls)?.batch_execute("CREATE ROLE dora LOGIN CREATEROLE")?;
-    Client::connect(&server.url("postgres", "postgres"), NoTls)?.batch_execute("CREATE DATABASE ds OWNER dora")?;
+    let server = Postgres::start(&Settings {
+        bin_dir: Some(bin_dir),
+        ..Settings::default()
+    })?;
+    Client::connect(&server.url("postgres", "postgres"), NoTls)?
+        .batch_execute("CREATE ROLE dora LOGIN CREATEROLE")?;
+    Client::connect(&server.url("postgres", "postgres"), NoTls)?
+        .batch_execute("CREATE DATABASE ds OWNER dora")?;
     let mut dora = Client::connect(&server.url("ds", "dora"), NoTls)?;
     rig::load(&mut dora, 120)?;
     let roles = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'windrow%'";
@@ -358,18 +466,28 @@ fn by_owner(bin_dir: std::path::PathBuf) -> Result<()> {
     dora.batch_execute(&format!("CALL {W}.arm()"))?;
     let preview = rig::call(&mut dora, "preview", &json!({}))?;
     let (result, rule) = rig::run_rule(&mut dora, &json!({}))?;
-    ensure!(result["status"] == "done" && rule["families"] == preview["rules"][0]["families"] && rule["families"].as_i64() > Some(50), "{result}");
+    ensure!(
+        result["status"] == "done"
+            && rule["families"] == preview["rules"][0]["families"]
+            && rule["families"].as_i64() > Some(50),
+        "{result}"
+    );
     rig::check_whole(&mut dora)?;
     let document = rig::call(&mut dora, "verify", &json!({}))?;
     ensure!(document["clean"] == true, "{document}");
     // She may hand the roles out.
-    dora.batch_execute(&format!("CREATE ROLE otto LOGIN; GRANT {W}_operator TO otto"))?;
+    dora.batch_execute(&format!(
+        "CREATE ROLE otto LOGIN; GRANT {W}_operator TO otto"
+    ))?;
     let mut otto = Client::connect(&server.url("ds", "otto"), NoTls)?;
     ensure!(rig::run(&mut otto, &json!({}))?["status"] == "done");
     all_refused(&mut otto, FORBIDDEN)?;
     rig::uninstall(&mut dora)?;
     ensure!(rig::number(&mut dora, roles)? == 0);
-    let after = rig::texts(&mut dora, objects)?.remove(0).replace("{dora=arwdDxt/dora}", "").replace("{dora=arwdDxtm/dora}", "");
+    let after = rig::texts(&mut dora, objects)?
+        .remove(0)
+        .replace("{dora=arwdDxt/dora}", "")
+        .replace("{dora=arwdDxtm/dora}", "");
     ensure!(after == before[0], "{after}");
     rig::uninstall(&mut dora)
 }

@@ -38,7 +38,8 @@ DO $windrow$
 DECLARE
     v_object record;
 BEGIN
-    IF NOT pg_catalog.pg_has_role(current_user, '{{ control }}_owner', 'MEMBER') THEN
+    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
+    IF NOT pg_catalog.pg_has_role(current_user, '{{ control }}_owner', 'USAGE') THEN
         EXECUTE format('GRANT {{ control }}_owner TO %I', current_user);
     END IF;
     EXECUTE format('GRANT CREATE ON DATABASE %I TO {{ control }}_owner', current_database());

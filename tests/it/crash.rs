@@ -79,6 +79,9 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes() -> Result<()> {
         sleep(Duration::from_millis(random.random_range(0..120)));
         if blow % 2 == 0 {
             kill(pid)?;
+            rig::until("the server ends all other sessions as well", || {
+                Ok(client.batch_execute("SELECT 1").is_err())
+            })?;
         } else {
             server.kill()?;
             server.restart()?;

@@ -1,1 +1,243 @@
-//! Soon.
+//! The scheduled run, as pg_cron starts it.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use postgres::{Client, NoTls};
+use serde_json::json;
+use windrow::sandbox::{self, Postgres, Settings};
+
+use crate::rig::{self, W};
+
+/// A minute tick and some time to work: pg_cron before 1.5 knows no seconds.
+const PATIENCE: Duration = Duration::from_secs(75);
+
+#[test]
+fn pg_cron_starts_runs_that_record_themselves() -> Result<()> {
+    let versions = sandbox::installed();
+    ensure!(
+        versions.iter().any(|(major, _)| *major == 15),
+        "PostgreSQL 15 is not installed: run `make setup`"
+    );
+    let threads: Vec<_> = versions
+        .into_iter()
+        .filter(|(major, _)| *major >= 14)
+        .map(|(major, bin_dir)| (major, thread::spawn(move || scheduled(major, bin_dir))))
+        .collect();
+    for (major, thread) in threads {
+        rig::joined(thread).with_context(|| format!("on PostgreSQL {major}"))?;
+    }
+    Ok(())
+}
+
+fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
+    let settings = Settings {
+        bin_dir: Some(bin_dir),
+        preload_pg_cron: true,
+        cron_database: "ds".to_owned(),
+        ..Settings::default()
+    };
+    let mut server = match rig::start(150, &settings) {
+        // The hint says how to install it; only the distribution's own version must have it.
+        Err(error) if major != 15 && format!("{error:#}").contains("pg_cron") => return Ok(()),
+        other => other?,
+    };
+    let mut admin = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
+    admin.batch_execute("CREATE DATABASE ds TEMPLATE origin")?;
+    admin.batch_execute("CREATE DATABASE busy TEMPLATE origin")?;
+    drop(admin);
+    server.restart()?;
+    let mut client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+
+    // Without the extension the installation went through with a notice; with it, it schedules, once.
+    client.batch_execute(&format!("CREATE EXTENSION pg_cron; CALL {W}.arm()"))?;
+    for _ in 0..2 {
+        rig::install(&mut client)?;
+    }
+    let jobs = rig::texts(
+        &mut client,
+        "SELECT concat_ws(' | ', jobname, schedule, command, database, active) FROM cron.job",
+    )?;
+    ensure!(
+        jobs == [format!(
+            "{W} | 7 * * * * | CALL {W}.run('{{\"trigger\": \"SCHEDULED\"}}') | ds | t"
+        )],
+        "{jobs:?}"
+    );
+    let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
+
+    // A database whose run is under way when the job starts.
+    let mut busy = Client::connect(&server.url("busy", "postgres"), NoTls)?;
+    busy.batch_execute(&format!("CALL {W}.arm()"))?;
+    busy.batch_execute(&format!("SELECT {W}.run_begin('{{}}')"))?;
+    busy.batch_execute("BEGIN; SELECT 1")?;
+
+    let version = rig::texts(
+        &mut client,
+        "SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'",
+    )?
+    .remove(0);
+    let schedule = if ["1.3", "1.4", "1.4-1"].contains(&version.as_str()) {
+        "* * * * *"
+    } else {
+        "2 seconds"
+    };
+    client.batch_execute(&format!(
+        "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job;
+         SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job"
+    ))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ended = rig::texts(
+            &mut client,
+            "SELECT DISTINCT database::text || ' ' || status FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') ORDER BY 1",
+        )?;
+        if ended == ["busy succeeded", "ds succeeded"] {
+            break;
+        }
+        let details = || {
+            rig::texts(
+                &mut Client::connect(&server.url("ds", "postgres"), NoTls)?,
+                "SELECT d::text FROM cron.job_run_details AS d",
+            )
+        };
+        ensure!(
+            !ended.iter().any(|job| job.ends_with("failed")) && Instant::now() < deadline,
+            "{:?}",
+            details()?
+        );
+        thread::sleep(Duration::from_millis(200));
+    }
+    client.batch_execute("SELECT cron.unschedule('busy')")?;
+
+    let run = client.query_one(
+        &format!("SELECT r.trigger, r.status, r.started_by, p.families FROM {W}.run AS r JOIN {W}.run_rule AS p USING (run_id) ORDER BY run_id LIMIT 1"),
+        &[],
+    )?;
+    let told: (&str, &str, &str, i64) = (run.get(0), run.get(1), run.get(2), run.get(3));
+    ensure!(
+        told.0 == "SCHEDULED" && told.1 == "done" && told.2 == "postgres",
+        "{told:?}"
+    );
+    ensure!(
+        families == told.3 && told.3 > 50,
+        "{families} in the preview, {told:?}"
+    );
+    rig::check_whole(&mut client)?;
+
+    // The overlapping start was refused without harm: one run in the ledger, nothing deleted.
+    let runs = rig::texts(
+        &mut busy,
+        &format!("SELECT trigger || ' ' || status FROM {W}.run"),
+    )?;
+    ensure!(runs == ["MANUAL running"], "{runs:?}");
+    ensure!(rig::number(&mut busy, "SELECT before.gone()")? == 0);
+
+    rig::uninstall(&mut client)?;
+    ensure!(
+        rig::number(&mut client, "SELECT count(*) FROM cron.job")? == 0,
+        "still scheduled"
+    );
+    Ok(())
+}
+
+/// The files as `psql -f` takes them, on every version: what is previewed goes, and nothing is left of windrow.
+#[test]
+fn every_version_installs_runs_and_uninstalls() -> Result<()> {
+    for (major, bin_dir) in sandbox::installed() {
+        if major >= 14 {
+            through_psql(bin_dir).with_context(|| format!("on PostgreSQL {major}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn through_psql(bin_dir: PathBuf) -> Result<()> {
+    let server = Postgres::start(&Settings {
+        bin_dir: Some(bin_dir),
+        ..Settings::default()
+    })?;
+    let mut client = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
+    rig::load(&mut client, 150)?;
+    let catalog = "SELECT string_agg(c.relname || coalesce(c.relacl::text, ''), ' ' ORDER BY c.relname) FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace";
+    let before = rig::texts(&mut client, catalog)?;
+    let directory = tempfile::tempdir()?;
+    let files = rig::bundle()?.files;
+    let psql = |name: &str, text: &str| -> Result<()> {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text)?;
+        let output = server
+            .bin("psql")
+            .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"])
+            .arg(&path)
+            .output()?;
+        ensure!(
+            output.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(())
+    };
+    let named = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    for _ in 0..2 {
+        for file in files
+            .iter()
+            .filter(|file| named(&file.path).as_str() < "90")
+        {
+            psql(&named(&file.path), &file.text)?;
+        }
+    }
+    rig::set_policies(&mut client)?;
+    client.batch_execute(&format!("CALL {W}.arm()"))?;
+    let preview = rig::call(&mut client, "preview", &json!({}))?["rules"][0].clone();
+    let (dry, of_dry) = rig::run_rule(&mut client, &json!({"dry_run": true}))?;
+    let (result, of_run) = rig::run_rule(&mut client, &json!({}))?;
+    ensure!(
+        dry["status"] == "done" && result["status"] == "done",
+        "{dry} {result}"
+    );
+    for figure in ["families", "rows", "tables", "skipped"] {
+        ensure!(
+            preview[figure] == of_run[figure] && preview[figure] == of_dry[figure],
+            "{figure}: {preview} {of_dry} {of_run}"
+        );
+    }
+    rig::check_whole(&mut client)?;
+    let (again, of_again) = rig::run_rule(&mut client, &json!({}))?;
+    ensure!(
+        again["status"] == "done" && of_again["rows"] == 0,
+        "{again}"
+    );
+    let document = rig::call(&mut client, "verify", &json!({}))?;
+    ensure!(document["clean"] == true, "{document}");
+    psql(
+        "verify.sql",
+        &files
+            .iter()
+            .find(|file| file.path.ends_with("/verify.sql"))
+            .context("verify.sql")?
+            .text,
+    )?;
+    for _ in 0..2 {
+        for file in files
+            .iter()
+            .filter(|file| named(&file.path).starts_with("90"))
+        {
+            psql(&named(&file.path), &file.text)?;
+        }
+    }
+    let after = rig::texts(&mut client, catalog)?.remove(0);
+    let after = after
+        .replace("{postgres=arwdDxt/postgres}", "")
+        .replace("{postgres=arwdDxtm/postgres}", "");
+    ensure!(after == before[0], "{after}");
+    ensure!(
+        rig::number(
+            &mut client,
+            "SELECT (SELECT count(*) FROM pg_roles WHERE rolname LIKE 'windrow%') + (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%')"
+        )? == 0
+    );
+    Ok(())
+}

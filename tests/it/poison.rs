@@ -92,7 +92,7 @@ fn check_failure(rule: &Value, key: i64, code: &str, message: &str) -> Result<()
         .unwrap_or_default();
     ensure!(
         failures.len() == 1
-            && failures[0]["key"] == key.to_string()
+            && failures[0]["key"] == json!(key.to_string())
             && failures[0]["sqlstate"] == code
             && failures[0]["message"]
                 .as_str()

@@ -154,6 +154,7 @@ unpack() {
     if wait $!; then
         rm -rf "${cache:?}/$name"
         mv "$work/new" "$cache/$name"
+        # shellcheck disable=SC2034 # The callers ask.
         unpacked=1
     else
         tail -n 5 "$work/log" >&2

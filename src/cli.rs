@@ -136,6 +136,14 @@ pub enum Command {
     /// Example: windrow resume specs/dolphinscheduler.toml
     Resume(OnDatabase),
 
+    /// Show the whole story on a throw-away server
+    ///
+    /// Starts a PostgreSQL, loads half a year of DolphinScheduler's history, installs, previews, runs and verifies.
+    /// The server stays until `windrow demo --down`.
+    ///
+    /// Example: windrow demo --families 20000
+    Demo(Demo),
+
     /// Remove everything that install made
     ///
     /// Lists what it would drop; with --yes it drops it. The history goes with it, the application's tables stay.
@@ -266,6 +274,18 @@ pub struct Install {
     /// Tables with fewer estimated rows may be read from end to end
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     pub threshold: i64,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Stop the server of an earlier demo and remove it
+    #[arg(long)]
+    pub down: bool,
+
+    /// Families of workflow instances to load, about 31 rows each
+    #[arg(long, value_name = "COUNT", default_value_t = crate::demo::dolphinscheduler::DEMO_FAMILIES, value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
+    pub families: u32,
 }
 
 /// Arguments of `uninstall`.

@@ -20,6 +20,7 @@ use crate::ui::Ui;
 
 mod artifacts;
 mod check;
+mod demo;
 mod generate;
 mod graph;
 mod install;
@@ -62,6 +63,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),
+        Command::Demo(args) => demo::demo(&args, ui),
         Command::Artifacts(args) => artifacts::artifacts(&args, ui),
     }
 }

@@ -933,37 +933,36 @@ fn lock_class(control: &str) -> i32 {
 
 /// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
 fn variable(graph: &Graph, id: TableId) -> String {
-    let name: String = graph
-        .table(id)
-        .name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '_'
-            }
-        })
-        .take(48)
-        .collect();
-    let clashes = graph
+    let plain = |name: &str| -> String {
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
+            .take(48)
+            .collect()
+    };
+    let name = plain(&graph.table(id).name);
+    match graph
         .tables
         .iter()
-        .filter(|table| table.name.to_ascii_lowercase().starts_with(&name))
+        .filter(|table| plain(&table.name) == name)
         .count()
-        > 1;
-    if clashes {
-        format!("k_{name}_{}", id.0)
-    } else {
-        format!("k_{name}")
+    {
+        1 => format!("k_{name}"),
+        _ => format!("k_{name}_{}", id.0),
     }
 }
 
-/// What a scope or key may look like, as a regular expression.
+/// What a scope or key may look like, as a regular expression. A value has one spelling, the server's own: two policies
+/// for one scope would leave open which of them holds.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^-?[0-9]{1,18}$",
-        Kind::Uuid => "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,17})$",
+        Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }
 }

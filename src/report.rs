@@ -280,8 +280,11 @@ pub fn status(document: &Value) -> String {
         let value = metric["value"].as_f64().unwrap_or_default();
         let _ = match text(metric, "name").as_str() {
             "windrow_backlog_families" => {
-                let families = counted(value as i64, "family is", "families are");
-                writeln!(out, "backlog    {rule}: {families} due")
+                let families = counted(value as i64, "root is", "roots are");
+                writeln!(
+                    out,
+                    "backlog    {rule}: {families} past the retention; `windrow preview` tells which may go"
+                )
             }
             "windrow_backlog_oldest_age_seconds" => {
                 let age = Duration::from_secs_f64(value.clamp(0.0, 1e11));

@@ -48,6 +48,16 @@ impl Ui {
         }
     }
 
+    /// Opens a chapter of a story.
+    pub fn heading(&self, title: &str) {
+        self.line(&format!("\n{GREEN}# {title}{GREEN:#}"));
+    }
+
+    /// Shows a command as the user would type it.
+    pub fn command(&self, command: &str) {
+        self.line(&format!("\n{CYAN}$ {command}{CYAN:#}"));
+    }
+
     /// Says that something was done to an object: `created  index  windrow_x  1.2 s`.
     pub fn done(&self, what: &str, took: Duration) {
         if !self.quiet {

@@ -3,4 +3,8 @@
 mod cases;
 mod cli;
 mod demo;
+mod generated;
+mod oracle;
 mod sandbox;
+mod support;
+mod tidy;

@@ -212,10 +212,12 @@ BEGIN
             END
             ORDER BY m.position
         ),
-        array_agg(coalesce(s.artifacts, true) ORDER BY m.position)
+        array_agg(coalesce(p.artifacts, true) ORDER BY m.position)
     INTO v_cutoff, v_artifacts
     FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
+    LEFT JOIN windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    LEFT JOIN windrow_dolphinscheduler_3_2.policy AS p ON p.rule = 'process_instances' AND p.scope = m.scope::text;
 
     -- A link to an id without a row links nothing.
     SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
@@ -310,7 +312,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body f6cca5c865a6]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body f541f341eef1]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])
@@ -321,19 +323,19 @@ SET jit = off
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_alert integer[];
     v_rows bigint[] := '{}';
 BEGIN
     k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members)
     );
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert_0)
+        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)
     );
 
     -- t_ds_alert: rows belong to t_ds_process_instance.
@@ -409,7 +411,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 23981dca649b]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 4f6883b272e9]';
 
 -- process_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(
@@ -435,7 +437,7 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
-    k_t_ds_alert_0 integer[];
+    k_t_ds_alert integer[];
     v_artifacts bigint[];
     v_rows      bigint;
     v_more      bigint;
@@ -454,7 +456,7 @@ BEGIN
     k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (o_members)
     );
-    k_t_ds_alert_0 := ARRAY(
+    k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (o_members)
     );
 
@@ -467,7 +469,7 @@ BEGIN
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     DELETE FROM "public"."t_ds_alert_send_status" AS t
-    WHERE t."alert_id" = ANY (k_t_ds_alert_0);
+    WHERE t."alert_id" = ANY (k_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
@@ -556,7 +558,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body ffa330c17532]';
+    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 253fb783e01c]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)
@@ -622,13 +624,20 @@ BEGIN
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
-    FROM windrow_dolphinscheduler_3_2.process_instances_next(
-        v_run.as_of,
-        windrow_dolphinscheduler_3_2.seconds(v_run.options ->> 'retention'),
-        v_run.options ->> 'scope',
-        coalesce(v_progress.cursor_time, '-infinity')::timestamp,
-        coalesce(v_progress.cursor_key, '-2147483648')::integer,
-        v_take
+    FROM (
+        SELECT g.root, g.ended
+        FROM windrow_dolphinscheduler_3_2.process_instances_next(
+            v_run.as_of,
+            windrow_dolphinscheduler_3_2.seconds(v_run.options ->> 'retention'),
+            v_run.options ->> 'scope',
+            coalesce(v_progress.cursor_time, '-infinity')::timestamp,
+            coalesce(v_progress.cursor_key, '-2147483648')::integer,
+            v_take + cardinality(v_progress.gone)
+        ) AS g
+        -- What a dry run has already counted is still there, but no longer a root to look at.
+        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::bigint[]) AS x(id))
+        ORDER BY g.ended, g.root
+        LIMIT v_take
     ) AS n;
     IF v_roots IS NULL THEN
         RETURN 'nothing left';
@@ -640,7 +649,7 @@ BEGIN
         SELECT * INTO v_batch
         FROM windrow_dolphinscheduler_3_2.process_instances_batch(
             p_run,
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root::text <> ALL (v_progress.gone)),
+            v_roots,
             v_run.as_of,
             windrow_dolphinscheduler_3_2.seconds(v_run.options ->> 'retention'),
             v_run.options ->> 'scope',
@@ -710,7 +719,7 @@ BEGIN
         batch_families = least(r.batch_families * 2, windrow_dolphinscheduler_3_2.setting_of('process_instances', 'batch_families')),
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_other_roots::text[] ELSE r.gone END,
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = 'process_instances';
@@ -721,7 +730,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 8cc36b41beab]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 9d1b89904e77]';
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(p_options jsonb, p_as_of timestamptz)
@@ -735,6 +744,7 @@ DECLARE
     v_scope     text := p_options ->> 'scope';
     v_batch     bigint := windrow_dolphinscheduler_3_2.setting_of('process_instances', 'batch_families');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_dolphinscheduler_3_2.setting_of('process_instances', 'run_families'));
+    v_take      bigint;
     v_judged    record;
     v_roots     integer[];
     v_ends      timestamp[];
@@ -761,9 +771,16 @@ BEGIN
     v_keys := windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of, v_scope)::text[];
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
+        v_take := greatest(least(v_batch, v_limit - v_families), 1);
         SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
         INTO v_roots, v_ends
-        FROM windrow_dolphinscheduler_3_2.process_instances_next(p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_batch, v_limit - v_families), 1)) AS n;
+        FROM (
+            SELECT g.root, g.ended
+            FROM windrow_dolphinscheduler_3_2.process_instances_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
+            WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
+            ORDER BY g.ended, g.root
+            LIMIT v_take
+        ) AS n;
         EXIT WHEN v_roots IS NULL;
         IF v_families >= v_limit THEN
             v_more := true;
@@ -774,8 +791,7 @@ BEGIN
         v_key := v_roots[v_last];
         SELECT * INTO v_judged
         FROM windrow_dolphinscheduler_3_2.process_instances_judge(
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root NOT IN (SELECT g.id FROM unnest(v_gone) AS g(id))),
-            p_as_of, v_retention, v_scope, false, false, v_gone
+            v_roots, p_as_of, v_retention, v_scope, false, false, v_gone
         );
         v_batches := v_batches + 1;
         v_families := v_families + v_judged.o_families;
@@ -867,4 +883,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 9444ea832c7e]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ba3f748a7b02]';

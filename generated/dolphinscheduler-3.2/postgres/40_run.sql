@@ -64,7 +64,7 @@ BEGIN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule process_instances', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
     END IF;
-    IF p_options ->> 'scope' !~ '^-?[0-9]{1,18}$' AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
+    IF p_options ->> 'scope' !~ '^(0|-?[1-9][0-9]{0,17})$' AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
         RAISE EXCEPTION 'not a scope of rule process_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of t_ds_process_instance.project_code.';
     END IF;
@@ -88,7 +88,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body fef7533a9e58]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body cacfdad6e767]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -225,10 +225,24 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
+    -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+    -- counted twice: count once more, over all members.
     UPDATE windrow_dolphinscheduler_3_2.run_rule AS r
-    SET gone = '{}'
+    SET gone = '{}',
+        table_rows = n.rows,
+        deleted_rows = (SELECT sum(t.rows) FROM unnest(n.rows) AS t(rows))
+    FROM (
+        SELECT
+            p.rule,
+            CASE p.rule
+                WHEN 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_rows(p.gone::bigint[])
+            END AS rows
+        FROM windrow_dolphinscheduler_3_2.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.gone <> '{}'
+    ) AS n
     WHERE r.run_id = p_run
-      AND r.gone <> '{}';
+      AND r.rule = n.rule;
 
     -- The ledger keeps itself small.
     v_days := windrow_dolphinscheduler_3_2.setting_of('process_instances', 'ledger_days');
@@ -248,7 +262,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body dd4398a46c5a]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body f5939f3b279f]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_result(p_run bigint)
@@ -341,13 +355,17 @@ COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_result(bigint) IS
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
-    v_rule    text;
+    v_rule    pg_catalog.text;
     v_run     bigint;
-    v_refused text;
-    v_state   text;
-    v_reasons text[] := '{}';
+    v_refused pg_catalog.text;
+    v_state   pg_catalog.text;
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow_dolphinscheduler_3_2.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -355,14 +373,16 @@ BEGIN
         RETURN;
     END IF;
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOREACH v_rule IN ARRAY ARRAY['process_instances'] LOOP
         v_state := NULL;
-        IF p_options ->> 'rule' IS NULL OR p_options ->> 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+        IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
-                v_state := CASE v_rule
-                    WHEN 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
+                v_state := CASE
+                    WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
                 END;
                 COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
                 EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
             END LOOP;
         END IF;
@@ -377,7 +397,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body f0021dae0e92]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 2194f257c8d7]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.preview(p_options jsonb DEFAULT '{}')
@@ -450,15 +470,25 @@ RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+DECLARE
+    v_valid boolean;
 BEGIN
-    IF p_rule = 'process_instances' AND (p_key ~ '^-?[0-9]{1,18}$') IS NOT TRUE THEN
-        RAISE EXCEPTION 'not a key of %: %', 't_ds_process_instance', quote_nullable(p_key)
-            USING ERRCODE = '22023', HINT = 'A key is a value of t_ds_process_instance.id.';
+    IF p_rule = 'process_instances' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,17})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 't_ds_process_instance', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of t_ds_process_instance.id.';
+        END IF;
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body b8e5592aaa70]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 6658875fcf72]';
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_purge(p_run bigint, p_key text)
@@ -530,21 +560,28 @@ COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_purge(bigint,
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_run     bigint;
-    v_key     text;
-    v_reason  text;
-    v_refused json;
-    v_keys    text[] := '{}';
-    v_reasons text[] := '{}';
+    v_rule    pg_catalog.text;
+    v_key     pg_catalog.text;
+    v_reason  pg_catalog.text;
+    v_keys    pg_catalog.text[] := '{}';
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_run := windrow_dolphinscheduler_3_2.purge_begin(p_options);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    v_rule := windrow_dolphinscheduler_3_2.check_rule(p_options);
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
-        v_reason := CASE windrow_dolphinscheduler_3_2.check_rule(p_options)
-            WHEN 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_purge(v_run, v_key)
+        v_reason := CASE
+            WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_purge(v_run, v_key)
         END;
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         IF v_reason IS NOT NULL THEN
             v_keys := pg_catalog.array_append(v_keys, v_key);
             v_reasons := pg_catalog.array_append(v_reasons, v_reason);
@@ -555,7 +592,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 44abfacba25e]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 84f09e0a9363]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -706,6 +743,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.set_policy(p_options jso
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      text;
@@ -722,7 +760,7 @@ BEGIN
     INTO STRICT v_default, v_minimum, v_pattern
     FROM (
         VALUES
-            ('process_instances', 2592000::bigint, 604800::bigint, '^-?[0-9]{1,18}$')
+            ('process_instances', 2592000::bigint, 604800::bigint, '^(0|-?[1-9][0-9]{0,17})$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
@@ -757,11 +795,12 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body 8a642471d097]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body 39f919e648db]';
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule   text;
@@ -822,6 +861,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.release_hold(p_options j
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
@@ -922,6 +962,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.record_forced_install(p_
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
     UPDATE windrow_dolphinscheduler_3_2.control
     SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);

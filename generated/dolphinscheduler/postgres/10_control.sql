@@ -47,7 +47,7 @@ ALTER TABLE windrow_dolphinscheduler.policy
         rule <> 'workflow_instances'
         OR (
             retention_seconds >= 604800
-            AND scope ~ '^-?[0-9]{1,18}$'
+            AND scope ~ '^(0|-?[1-9][0-9]{0,17})$'
         )
     );
 COMMENT ON CONSTRAINT policy_workflow_instances ON windrow_dolphinscheduler.policy IS
@@ -191,7 +191,7 @@ DECLARE
     v_part text[];
     v_sum  bigint := 0;
 BEGIN
-    v_part := regexp_match(upper(p_duration), '^P?(?:(\d{1,9})W)?(?:(\d{1,9})D)?T?(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?$');
+    v_part := regexp_match(upper(p_duration), '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
     IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
         RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
             USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';
@@ -205,7 +205,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.seconds(text) IS
-    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_dolphinscheduler.seconds(''30d''); [body 7a4ce305c2bb]';
+    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_dolphinscheduler.seconds(''30d''); [body 8e5b8339587c]';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.setting_of(p_rule text, p_name text)

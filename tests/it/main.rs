@@ -6,5 +6,6 @@ mod demo;
 mod generated;
 mod oracle;
 mod sandbox;
+mod squawk;
 mod support;
 mod tidy;

@@ -125,7 +125,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
         );
         return found;
     }
-    missing_tables(graph, catalog, &mut found);
+    if !missing_tables(graph, catalog, &mut found) {
+        return found;
+    }
     for table in &graph.tables {
         if let Some(live) = catalog.tables.get(&table.name) {
             table_findings(graph, table, live, &mut found);
@@ -248,7 +250,20 @@ pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> O
     })
 }
 
-fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+/// Statements that the role of this session may not even plan.
+pub fn denied(graph: &Graph, statements: &[String]) -> Option<Finding> {
+    let first = statements.first()?;
+    let message = format!(
+        "this role may not run {} of the statements, e.g. `{first}`",
+        statements.len()
+    );
+    Some(error("not-explained", &graph.schema, message).help(
+        "connect as the owner of the tables, or as a role that may select from and delete in them",
+    ))
+}
+
+/// Tells the missing tables; false where so much is missing that the rest is not worth a look.
+fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) -> bool {
     let missing: Vec<&str> = graph
         .tables
         .iter()
@@ -256,17 +271,22 @@ fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         .filter(|name| !catalog.tables.contains_key(*name))
         .collect();
     // One sentence for the whole picture, instead of a list that hides it.
-    if missing.len() > 3 && missing.len() * 2 >= graph.tables.len() {
+    let root_missing = graph
+        .rules
+        .iter()
+        .any(|rule| missing.contains(&graph.table(rule.root).name.as_str()));
+    if missing.len() > 1 && (root_missing || missing.len() * 2 >= graph.tables.len()) {
         let message = format!(
-            "{} of {} tables are missing, e.g. `{}`",
+            "{} of {} tables are missing: `{}`{}",
             missing.len(),
             graph.tables.len(),
-            missing[..3].join("`, `")
+            missing[..missing.len().min(5)].join("`, `"),
+            if missing.len() > 5 { ", …" } else { "" }
         );
         found.push(error("missing-table", &graph.schema, message).help(
             "this looks like another version or another database: try another spec of `specs/`, and check the address and `schema`",
         ));
-        return;
+        return false;
     }
     for name in missing {
         let help = match nearest(name, catalog.tables.keys()) {
@@ -277,6 +297,7 @@ fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         };
         found.push(error("missing-table", name, "the table does not exist".to_owned()).help(help));
     }
+    true
 }
 
 fn table_findings(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {

@@ -456,6 +456,8 @@ struct StepView {
     position: usize,
     table: String,
     table_literal: String,
+    /// The qualified name as a literal, to be cast to regclass.
+    table_class: String,
     why: String,
     edges: Vec<EdgeView>,
 }
@@ -644,6 +646,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             position: index + 1,
             table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
+            table_class: dialect
+                .text(&dialect.qualified(&graph.schema, &graph.table(step.table).name)),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
@@ -961,7 +965,8 @@ fn variable(graph: &Graph, id: TableId) -> String {
 /// for one scope would leave open which of them holds.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,17})$",
+        // A cast finds what is out of range.
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,18})$",
         Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }

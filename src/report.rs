@@ -227,11 +227,14 @@ pub fn status(document: &Value) -> String {
         false => out += "paused     no\n",
     }
     if !control["forced_install"].is_null() {
-        let findings = control["forced_install"].as_array().map_or(0, Vec::len);
+        let forced = &control["forced_install"];
+        let findings = list(forced, "findings").len() as i64;
         let _ = writeln!(
             out,
-            "forced     installed in spite of {}",
-            counted(findings as i64, "finding", "findings")
+            "forced     {} by {}, in spite of {}",
+            text(forced, "at"),
+            text(forced, "by"),
+            counted(findings, "error", "errors")
         );
     }
     let count_of = |name: &str| count(number(document, name));
@@ -473,7 +476,13 @@ mod tests {
             {"check": "orphans", "object": "t.a", "severity": "ok", "count": 0, "detail": ""},
             {"check": "orphans", "object": "t.b", "severity": "violation", "count": 7, "detail": "rows without a parent"},
             {"check": "index", "object": "i", "severity": "ok", "count": 1, "detail": "valid"}]});
-        insta::assert_snapshot!(verify(&document), @"");
+        insta::assert_snapshot!(verify(&document), @r"
+                   check    object  count  detail
+        violation  orphans  t.b         7  rows without a parent
+
+        checked and found right: orphans 1, index 1
+        not clean
+        ");
     }
 
     #[test]

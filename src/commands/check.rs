@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Exit, address, explain_diagnostic, probes, read_spec};
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fit::{self, Finding, Severity};
 use crate::graph::Graph;
 use crate::ui::{Ui, counted};
@@ -75,6 +75,7 @@ pub(super) fn compare(
     let catalog = database.catalog(&graph.schema)?;
     let mut findings = fit::compare(graph, &catalog);
     let mut planned = Vec::new();
+    let mut denied = Vec::new();
     for probe in probes(graph) {
         let sql = format!("EXPLAIN (FORMAT JSON) {}", probe.sql);
         match database.query(&sql, &[]).and_then(super::document) {
@@ -85,6 +86,8 @@ pub(super) fn compare(
                 &findings,
                 threshold,
             )),
+            // One role without rights is one finding, not one for each statement.
+            Err(error) if failure::sqlstate(&error) == Some("42501") => denied.push(probe.what),
             Err(error) => planned.extend(fit::unplanned(
                 &probe.what,
                 &probe.table,
@@ -93,6 +96,7 @@ pub(super) fn compare(
             )),
         }
     }
+    planned.extend(fit::denied(graph, &denied));
     findings.extend(planned);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(findings)
@@ -122,12 +126,17 @@ pub(super) fn summary(findings: &[Finding]) -> String {
     }
 }
 
+/// Whether a finding keeps a spec from being installed; an invalid index of windrow's own is mended by the installation.
+pub(super) fn stops(finding: &Finding) -> bool {
+    finding.severity == Severity::Error && finding.code != "invalid-index"
+}
+
 /// Findings as the database keeps them after a forced install.
 pub(super) fn record(findings: &[Finding]) -> Value {
     json!(
         findings
             .iter()
-            .filter(|finding| finding.severity == Severity::Error)
+            .filter(|finding| stops(finding))
             .collect::<Vec<_>>()
     )
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::check::{compare, record, summary};
+use super::check::{compare, record, stops, summary};
 use super::{Exit, Session, bundle};
 use crate::bundle::{File, Statement};
 use crate::cli::Install;
@@ -25,15 +25,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     lock(session.database.as_mut(), &bundle.control)?;
 
     let findings = compare(&session.graph, session.database.as_mut(), args.threshold)?;
-    let errors: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-        .collect();
-    // An invalid index of windrow's own is what this very command mends.
-    let stopping = errors
-        .iter()
-        .filter(|finding| finding.code != "invalid-index")
-        .count();
+    let stopping = findings.iter().filter(|finding| stops(finding)).count();
     for finding in findings
         .iter()
         .filter(|finding| finding.severity > Severity::Notice)
@@ -191,22 +183,20 @@ fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow:
 /// CREATE INDEX CONCURRENTLY that failed leaves an invalid index, which IF NOT EXISTS would then take for the real one.
 fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
     let sql = "
-        SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname),
+        SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname), x.relname,
                (SELECT p.pid FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
         FROM pg_index i
         JOIN pg_class x ON x.oid = i.indexrelid
         JOIN pg_namespace n ON n.oid = x.relnamespace
-        WHERE NOT i.indisvalid AND n.nspname = $1
-          AND starts_with(x.relname::text, 'windrow_')
-          AND strpos($2, 'INDEX') > 0
-          AND strpos($2, '\"' || x.relname || '\"') > 0";
+        WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
     let schema = session.graph.schema.clone();
-    for row in session
-        .database
-        .query(sql, &[Some(&schema), Some(&statement.sql)])?
-    {
-        let index = row.first().cloned().flatten().unwrap_or_default();
-        if let Some(pid) = row.get(1).cloned().flatten() {
+    for row in session.database.query(sql, &[Some(&schema)])? {
+        let cell = |at: usize| row.get(at).cloned().flatten();
+        let index = cell(0).unwrap_or_default();
+        if !names(&statement.sql, &cell(1).unwrap_or_default()) {
+            continue;
+        }
+        if let Some(pid) = cell(2) {
             return Err(Failure::new(format!(
                 "another session (pid {pid}) is building the index `{index}`"
             ))
@@ -223,6 +213,14 @@ fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyh
         );
     }
     Ok(())
+}
+
+/// Whether a statement has this name in it, quoted or bare.
+fn names(sql: &str, name: &str) -> bool {
+    sql.contains(&format!("\"{name}\""))
+        || sql
+            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
+            .any(|word| word == name)
 }
 
 fn failed(file: &File, applied: &[&str], error: anyhow::Error) -> Failure {
@@ -243,6 +241,9 @@ fn failed(file: &File, applied: &[&str], error: anyhow::Error) -> Failure {
 }
 
 fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
+    if ui.quiet {
+        return;
+    }
     let sql = format!("SELECT armed FROM {}.control", session.control);
     let armed = session
         .database
@@ -262,4 +263,21 @@ fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
     steps.push(format!("windrow preview {spec}   (what would go)"));
     steps.push(format!("windrow arm {spec}   (until then, no run deletes)"));
     ui.hint(&format!("next:\n  {}", steps.join("\n  ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leftover_is_known_by_its_whole_name() {
+        let sql =
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS windrow_t_a\n    ON \"public\".\"t\" (\"a\")";
+        assert!(names(sql, "windrow_t_a"));
+        assert!(!names(sql, "windrow_t"));
+        assert!(names(
+            "CREATE INDEX \"windrow_T a\" ON t (a)",
+            "windrow_T a"
+        ));
+    }
 }

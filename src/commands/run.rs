@@ -19,12 +19,16 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Runs the rules.
 pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
+    interrupt::cancels(session.database.cancel())?;
     let mut options = selection(&args.selection);
     let total = if args.no_estimate {
         None
     } else {
         estimate(&mut session, &options.clone().into(), ui)
     };
+    if interrupt::hit() {
+        return Err(interrupt::failure("preview").into());
+    }
     if args.dry_run {
         options.insert("dry_run".to_owned(), true.into());
     }
@@ -68,6 +72,7 @@ fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
                     .sum(),
             )
         }
+        Err(_) if interrupt::hit() => None,
         Err(error) => {
             ui.warning(&format!("the total is not known: {error:#}"));
             None

@@ -36,7 +36,8 @@ pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
                     'run_id', r.run_id, 'trigger', r.trigger, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
                     'started_at', r.started_at, 'rule', p.rule, 'families', p.families,
                     'deleted_rows', p.deleted_rows, 'batches', p.batches)), '[]')
-                FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id) WHERE r.status = 'running'),
+                FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
+                WHERE r.status = 'running' AND r.backend_pid IN (SELECT a.pid FROM pg_stat_activity a)),
             'last_run', (SELECT to_jsonb(r) FROM {w}.run r WHERE r.status <> 'running' ORDER BY r.run_id DESC LIMIT 1),
             'metrics', (SELECT coalesce(jsonb_agg(to_jsonb(m)), '[]') FROM {w}.metrics m)
         )::text"

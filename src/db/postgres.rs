@@ -28,8 +28,10 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     let mut config = config(url);
     let heard = Arc::clone(&notices);
     config.notice_callback(move |notice| {
-        // IF EXISTS and IF NOT EXISTS are answered by `…, skipping`, which is what was asked for.
-        let is_routine = notice.message().ends_with(", skipping");
+        // IF EXISTS, IF NOT EXISTS and a repeated GRANT are answered by what was asked for.
+        let is_routine = notice.message().ends_with(", skipping")
+            || *notice.code() == SqlState::DUPLICATE_OBJECT
+            || notice.message().contains(" is already a member of role ");
         if !is_routine && ["NOTICE", "WARNING"].contains(&notice.severity()) {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             heard.push(notice.message().to_owned());
@@ -353,7 +355,10 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
         "53300" | "53400" => {
             "the server has no connection left: close some, or raise `max_connections`"
         }
-        "57P01" | "57P02" | "57P03" => {
+        "57P01" => {
+            "an administrator ended the session, or the server is shutting down: what was committed stays, and the next run goes on"
+        }
+        "57P02" | "57P03" => {
             "the server is shutting down or starting: try again when it is up; what was committed stays"
         }
         "28P01" | "28000" => {

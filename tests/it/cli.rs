@@ -62,6 +62,7 @@ fn help_names_every_command_and_the_exit_codes() {
       artifacts  Remove the files that deleted rows named
       pause      Stop the run in progress after its batch, and start none
       resume     Let runs start again
+      demo       Show the whole story on a throw-away server
       uninstall  Remove everything that install made
 
     Options:
@@ -103,7 +104,7 @@ fn a_subcommand_shows_an_example() {
 
           --url <URL>
               Address of the database; a password may also come from PGPASSWORD or --password-file
-              
+
               [env: WINDROW_URL]
 
           --password-file <FILE>
@@ -115,7 +116,7 @@ fn a_subcommand_shows_an_example() {
               Possible values:
               - text: For people
               - json: For programs: the document as it is
-              
+
               [default: text]
 
           --rule <RULE>
@@ -228,7 +229,7 @@ fn no_error_shows_a_password() {
     --- stdout
     --- stderr
     error: cannot connect to `postgres://app:***@127.0.0.1:1/prod`
-      caused by: error connecting to server
+      caused by: Connection refused (os error 111)
 
     hint: check host, port and network, and that the server is running
     ");

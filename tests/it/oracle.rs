@@ -129,10 +129,18 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
         .map_err(|error| format!("preview: {}", message(&error)))?;
     let rule = &preview["rules"][0];
     figures("preview", rule, &expected, true)?;
-    same("without_policy", &json!(expected.without_policy), &rule["without_policy"])?;
-    let oldest = expected
-        .oldest
-        .map(|time| timestamp(time).replace(' ', "T").trim_end_matches('0').trim_end_matches('.').to_owned());
+    same(
+        "without_policy",
+        &json!(expected.without_policy),
+        &rule["without_policy"],
+    )?;
+    let oldest = expected.oldest.map(|time| {
+        timestamp(time)
+            .replace(' ', "T")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    });
     same("oldest_end_time", &json!(oldest), &rule["oldest_end_time"])?;
 
     let dry = database
@@ -141,7 +149,11 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
     finished("dry run", &dry, &expected)?;
     figures("dry run", &dry["rules"][0], &expected, !expected.limited)?;
     same("rows after the dry run", &before, &contents(database))?;
-    same("files after the dry run", &0, &database.number("SELECT count(*) FROM W.artifact"))?;
+    same(
+        "files after the dry run",
+        &0,
+        &database.number("SELECT count(*) FROM W.artifact"),
+    )?;
 
     let run = database
         .run(Value::Object(options.clone()))
@@ -160,9 +172,21 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
         let again = database
             .run(Value::Object(options))
             .map_err(|error| format!("second run: {}", message(&error)))?;
-        same("families of the second run", &json!(0), &again["rules"][0]["families"])?;
-        same("rows of the second run", &json!(0), &again["rules"][0]["rows"])?;
-        same("skipped by the second run", &run["rules"][0]["skipped"], &again["rules"][0]["skipped"])?;
+        same(
+            "families of the second run",
+            &json!(0),
+            &again["rules"][0]["families"],
+        )?;
+        same(
+            "rows of the second run",
+            &json!(0),
+            &again["rules"][0]["rows"],
+        )?;
+        same(
+            "skipped by the second run",
+            &run["rules"][0]["skipped"],
+            &again["rules"][0]["skipped"],
+        )?;
         same("rows after the second run", &after, &contents(database))?;
     }
     Ok(())
@@ -189,7 +213,11 @@ fn check_purge(database: &mut Database, world: &World) -> Result<(), String> {
             same("refused", &json!({}), &answer["refused"])?;
             same("rows", &json!(deleted.len()), &answer["rules"][0]["rows"])?;
         }
-        Err(reason) => same("refused", &json!({key.to_string(): reason}), &answer["refused"])?,
+        Err(reason) => same(
+            "refused",
+            &json!({key.to_string(): reason}),
+            &answer["refused"],
+        )?,
     }
     same("rows after the purge", &left, &contents(database))
 }
@@ -211,11 +239,19 @@ fn figures(who: &str, rule: &Value, expected: &Outcome, undated: bool) -> Result
         .collect();
     let sum: usize = skipped.values().map(BTreeSet::len).sum();
     let name = |what: &str| format!("{who}: {what}");
-    same(&name("families"), &json!(expected.families), &rule["families"])?;
+    same(
+        &name("families"),
+        &json!(expected.families),
+        &rule["families"],
+    )?;
     same(&name("tables"), &json!(tables), &rule["tables"])?;
     same(&name("rows"), &json!(expected.deleted.len()), &rule["rows"])?;
     same(&name("skipped"), &Value::Object(counts), &rule["skipped"])?;
-    same(&name("skipped families"), &json!(sum), &rule["skipped_families"])?;
+    same(
+        &name("skipped families"),
+        &json!(sum),
+        &rule["skipped_families"],
+    )?;
     for (reason, roots) in &skipped {
         let samples: BTreeSet<i32> = rule["skipped_samples"][*reason]
             .as_array()
@@ -224,7 +260,9 @@ fn figures(who: &str, rule: &Value, expected: &Outcome, undated: bool) -> Result
             .filter_map(|key| key.as_str()?.parse().ok())
             .collect();
         if samples.len() != roots.len().min(10) || !samples.is_subset(roots) {
-            return Err(format!("{who}: samples of {reason} are {samples:?}, not of {roots:?}"));
+            return Err(format!(
+                "{who}: samples of {reason} are {samples:?}, not of {roots:?}"
+            ));
         }
     }
     Ok(())
@@ -262,7 +300,9 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> 
     if expected == found {
         Ok(())
     } else {
-        Err(format!("{what}\nexpected: {expected:?}\n   found: {found:?}"))
+        Err(format!(
+            "{what}\nexpected: {expected:?}\n   found: {found:?}"
+        ))
     }
 }
 
@@ -280,7 +320,10 @@ fn contents(database: &mut Database) -> BTreeMap<(String, i32), String> {
 
 fn files(database: &mut Database) -> Vec<(Option<String>, String)> {
     let sql = format!("SELECT host, path FROM {}.artifact", database.control);
-    let rows = database.client.query(&sql, &[]).expect("the outbox can be read");
+    let rows = database
+        .client
+        .query(&sql, &[])
+        .expect("the outbox can be read");
     let mut files: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     files.sort();
     files

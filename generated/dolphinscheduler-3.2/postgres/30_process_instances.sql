@@ -23,6 +23,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(timestamptz, bigint, text) IS
     'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body d806b80c3a5e]';
 
+-- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
+
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(
     p_as_of      timestamptz,
@@ -35,6 +37,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(
 RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
@@ -81,6 +84,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET enable_nestloop = off
 SET plan_cache_mode = force_generic_plan
@@ -319,6 +323,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
@@ -431,6 +436,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
@@ -443,6 +449,10 @@ DECLARE
     v_more      bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
+    END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
     PERFORM pg_advisory_xact_lock_shared(1550516580, 2);
@@ -550,7 +560,113 @@ BEGIN
     o_rows[11] := v_rows;
     IF v_rows <> cardinality(o_members) THEN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 't_ds_process_instance'
-            USING HINT = 'A trigger or a row security policy keeps them. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    IF EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+            '"public"."t_ds_alert_send_status"'::regclass,
+            '"public"."t_ds_alert"'::regclass,
+            '"public"."t_ds_command"'::regclass,
+            '"public"."t_ds_dq_execute_result"'::regclass,
+            '"public"."t_ds_error_command"'::regclass,
+            '"public"."t_ds_relation_process_instance"'::regclass,
+            '"public"."t_ds_relation_sub_workflow"'::regclass,
+            '"public"."t_ds_task_group_queue"'::regclass,
+            '"public"."t_ds_dq_task_statistics_value"'::regclass,
+            '"public"."t_ds_task_instance"'::regclass,
+            '"public"."t_ds_process_instance"'::regclass
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    ) THEN
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_alert_send_status" AS t
+            WHERE t."alert_id" = ANY (k_t_ds_alert)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_alert_send_status'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_alert" AS t
+            WHERE t."process_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_alert'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_command" AS t
+            WHERE t."process_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_command'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_dq_execute_result" AS t
+            WHERE t."process_instance_id" = ANY (o_members)
+               OR t."task_instance_id" = ANY (k_t_ds_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_dq_execute_result'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_error_command" AS t
+            WHERE t."process_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_error_command'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_relation_process_instance" AS t
+            WHERE t."parent_process_instance_id" = ANY (o_members)
+               OR t."process_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_process_instance'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_relation_sub_workflow" AS t
+            WHERE t."parent_workflow_instance_id" = ANY (o_members)
+               OR t."sub_workflow_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_sub_workflow'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_task_group_queue" AS t
+            WHERE t."process_id" = ANY (o_members)
+               OR t."task_id" = ANY (k_t_ds_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_task_group_queue'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_dq_task_statistics_value" AS t
+            WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_dq_task_statistics_value'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_task_instance" AS t
+            WHERE t."process_instance_id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_task_instance'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
+            SELECT FROM "public"."t_ds_process_instance" AS t
+            WHERE t."id" = ANY (o_members)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_process_instance'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
     END IF;
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
@@ -558,13 +674,14 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 253fb783e01c]';
+    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 1365cd357768]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -580,7 +697,8 @@ COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(times
     'Roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body 80a1709f6b31]';
 
 -- process_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over.
+-- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
+-- search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_step(p_run bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
@@ -604,7 +722,7 @@ BEGIN
     SELECT * INTO STRICT v_progress FROM windrow_dolphinscheduler_3_2.run_rule AS r WHERE r.run_id = p_run AND r.rule = 'process_instances' FOR UPDATE;
 
     -- Everything that may end a run is looked at before every batch.
-    IF v_run.status <> 'running' THEN
+    IF NOT windrow_dolphinscheduler_3_2.is_own(p_run) THEN
         RETURN 'the run was ended from outside';
     END IF;
     IF (SELECT c.paused FROM windrow_dolphinscheduler_3_2.control AS c) THEN
@@ -621,6 +739,14 @@ BEGIN
     IF v_take <= 0 THEN
         RETURN 'run_families reached';
     END IF;
+
+    -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
+    PERFORM set_config('lock_timeout', windrow_dolphinscheduler_3_2.setting_of('process_instances', 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(1550516580, 2);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -644,7 +770,6 @@ BEGIN
     END IF;
     v_last := cardinality(v_roots);
 
-    PERFORM set_config('lock_timeout', windrow_dolphinscheduler_3_2.setting_of('process_instances', 'lock_timeout') || 'ms', true);
     BEGIN
         SELECT * INTO v_batch
         FROM windrow_dolphinscheduler_3_2.process_instances_batch(
@@ -690,6 +815,7 @@ BEGIN
         SET retries = r.retries + 1,
             retries_in_row = 0,
             batch_families = v_last / 2,
+            halving = true,
             updated_at = clock_timestamp()
         WHERE r.run_id = p_run
           AND r.rule = 'process_instances';
@@ -700,8 +826,8 @@ BEGIN
         VALUES (p_run, 'process_instances', v_roots[1]::text, v_sqlstate, v_message)
         ON CONFLICT (run_id, rule, key) DO NOTHING;
         SELECT
-            '{}'::bigint[] AS o_members, 0 AS o_families, '{}'::bigint[] AS o_other_roots,
-            v_roots AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            '{}'::bigint[] AS o_members, 0::bigint AS o_families, '{}'::bigint[] AS o_other_roots,
+            v_roots::bigint[] AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
             ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[] AS o_rows
         INTO v_batch;
     END IF;
@@ -716,7 +842,11 @@ BEGIN
         ),
         batches = r.batches + 1,
         retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, windrow_dolphinscheduler_3_2.setting_of('process_instances', 'batch_families')),
+        batch_families = CASE
+            WHEN r.halving AND v_last > 1 THEN v_last / 2
+            ELSE least(r.batch_families * 2, windrow_dolphinscheduler_3_2.setting_of('process_instances', 'batch_families'))
+        END,
+        halving = r.halving AND v_last > 1,
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
         gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
@@ -730,13 +860,14 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 9d1b89904e77]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 2b312dc25d76]';
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(p_options jsonb, p_as_of timestamptz)
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET datestyle = 'ISO, YMD'
 AS $windrow$
 DECLARE

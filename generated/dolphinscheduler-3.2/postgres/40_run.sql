@@ -64,7 +64,7 @@ BEGIN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule process_instances', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
     END IF;
-    IF p_options ->> 'scope' !~ '^(0|-?[1-9][0-9]{0,17})$' AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
+    IF p_options ->> 'scope' !~ '^(0|-?[1-9][0-9]{0,18})$' AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
         RAISE EXCEPTION 'not a scope of rule process_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of t_ds_process_instance.project_code.';
     END IF;
@@ -88,7 +88,72 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body cacfdad6e767]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 71f493a57196]';
+
+-- is_alive: whether the call that opened a run of the ledger still goes on.
+-- Its session holds a lock from begin to end. An error that nothing can catch, such as a cancel between two batches,
+-- leaves that lock to a session that does nothing: a session at work has a transaction, but for an instant at COMMIT.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.is_alive(p_run bigint, p_pid integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    IF p_pid = pg_backend_pid() OR NOT EXISTS (
+        SELECT FROM pg_locks AS l
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+          AND l.pid = p_pid
+          AND l.classid::bigint = 1550516580
+          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objsubid = 2
+    ) THEN
+        RETURN false;
+    END IF;
+    FOR v_look IN 1..10 LOOP
+        IF EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'virtualxid' AND l.pid = p_pid) THEN
+            RETURN true;
+        END IF;
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+    RETURN false;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.is_alive(bigint, integer) IS
+    'Whether the session p_pid that opened run p_run still works on it. [body c2b510e4a97f]';
+
+-- run_unlock: gives back the locks of this session's runs.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_unlock()
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT pg_advisory_unlock(1550516580, l.objid::bigint::integer)
+    FROM pg_locks AS l
+    WHERE l.locktype = 'advisory'
+      AND l.pid = pg_backend_pid()
+      AND l.classid::bigint = 1550516580
+      AND l.objid::bigint >= 16
+      AND l.objsubid = 2;
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_unlock() IS
+    'Gives back the locks of the runs of this session; a session has one run at a time. [body 6b13cb67bbad]';
+
+-- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.is_own(p_run bigint)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT EXISTS (
+        SELECT FROM windrow_dolphinscheduler_3_2.run AS r
+        WHERE r.run_id = p_run
+          AND r.status = 'running'
+          AND r.backend_pid = pg_backend_pid()
+    );
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.is_own(bigint) IS
+    'Whether run p_run is open and belongs to this session. [body a8097e090d97]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -100,7 +165,7 @@ DECLARE
     v_control windrow_dolphinscheduler_3_2.control%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
-    v_rival   text;
+    v_rival   windrow_dolphinscheduler_3_2.run%ROWTYPE;
 BEGIN
     PERFORM windrow_dolphinscheduler_3_2.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
     v_as_of := windrow_dolphinscheduler_3_2.check_run_options(p_options);
@@ -121,24 +186,24 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. The lock is the session's: it outlives COMMIT and ends with the session.
-    IF NOT pg_try_advisory_lock(1550516580, 1) THEN
-        SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        INTO v_rival
-        FROM windrow_dolphinscheduler_3_2.run AS r
-        WHERE r.status = 'running'
-        ORDER BY r.run_id DESC
-        LIMIT 1;
-        o_refused := coalesce(v_rival, 'another run is starting or ending');
+    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    IF NOT pg_try_advisory_xact_lock(1550516580, 1) THEN
+        o_refused := 'another run is starting';
         RETURN;
     END IF;
-
-    -- Whoever holds the lock is the only run: what still says running has lost its session.
-    UPDATE windrow_dolphinscheduler_3_2.run AS r
-    SET status = 'crashed',
-        reason = 'its session vanished; what it committed stays',
-        finished_at = (SELECT max(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
-    WHERE r.status = 'running';
+    FOR v_rival IN SELECT * FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
+        IF NOT windrow_dolphinscheduler_3_2.is_alive(v_rival.run_id, v_rival.backend_pid) THEN
+            UPDATE windrow_dolphinscheduler_3_2.run AS r
+            SET status = 'crashed',
+                reason = 'its session vanished; what it committed stays',
+                finished_at = (SELECT max(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
+            WHERE r.run_id = v_rival.run_id
+              AND r.status = 'running';
+        ELSIF v_rival.trigger <> 'PURGE' THEN
+            o_refused := format('run %s is in progress (pid %s, since %s)', v_rival.run_id, v_rival.backend_pid, to_char(v_rival.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+            RETURN;
+        END IF;
+    END LOOP;
 
     INSERT INTO windrow_dolphinscheduler_3_2.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -150,10 +215,14 @@ BEGIN
     )
     RETURNING run_id INTO o_run;
     PERFORM windrow_dolphinscheduler_3_2.run_open(o_run, p_options ->> 'rule');
+
+    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
+    PERFORM pg_advisory_lock(1550516580, (16 + o_run % 1000000000)::integer);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 1749eda4114d]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3684ee5f1ea8]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_open(p_run bigint, p_rule text)
@@ -199,6 +268,10 @@ DECLARE
     v_status text;
     v_days   bigint;
 BEGIN
+    IF NOT windrow_dolphinscheduler_3_2.is_own(p_run) THEN
+        PERFORM windrow_dolphinscheduler_3_2.run_unlock();
+        RETURN windrow_dolphinscheduler_3_2.run_result(p_run);
+    END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
     IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
         PERFORM windrow_dolphinscheduler_3_2.record_skips(r.run_id, 'process_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
@@ -251,18 +324,12 @@ BEGIN
     DELETE FROM windrow_dolphinscheduler_3_2.run_rule AS p USING windrow_dolphinscheduler_3_2.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
-    PERFORM pg_advisory_unlock(1550516580, 1)
-    FROM pg_locks AS l
-    WHERE l.locktype = 'advisory'
-      AND l.pid = pg_backend_pid()
-      AND l.classid::bigint = (1550516580 & 4294967295)
-      AND l.objid = 1
-      AND l.objsubid = 2;
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     RETURN windrow_dolphinscheduler_3_2.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body f5939f3b279f]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body 4bd754aa3e2d]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_result(p_run bigint)
@@ -363,7 +430,7 @@ DECLARE
     v_state   pg_catalog.text;
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
-    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow_dolphinscheduler_3_2.run_begin(p_options) AS b;
@@ -378,8 +445,15 @@ BEGIN
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
-                v_state := CASE
-                    WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
+                BEGIN
+                    v_state := CASE
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
+                    END;
+                EXCEPTION
+                    WHEN query_canceled THEN
+                        v_state := 'cancelled';
+                    WHEN OTHERS THEN
+                        v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
                 END;
                 COMMIT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -397,7 +471,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 2194f257c8d7]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body a22a59e41300]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.preview(p_options jsonb DEFAULT '{}')
@@ -458,11 +532,13 @@ BEGIN
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM windrow_dolphinscheduler_3_2.run_open(v_run, v_rule);
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
+    PERFORM pg_advisory_lock(1550516580, (16 + v_run % 1000000000)::integer);
     RETURN v_run;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 399c7fc699b6]';
+    'Checks the options of purge() and opens the ledger. [body 674b0a89cb7f]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.check_key(p_rule text, p_key text)
@@ -476,7 +552,7 @@ BEGIN
     IF p_rule = 'process_instances' THEN
         BEGIN
             -- A number that looks like a key may still be beyond the range of the column.
-            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,17})$') AND p_key::integer IS NOT NULL;
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
         EXCEPTION WHEN data_exception THEN
             v_valid := false;
         END;
@@ -488,13 +564,14 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 6658875fcf72]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 720d9ce85416]';
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_purge(p_run bigint, p_key text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
 DECLARE
     v_run      windrow_dolphinscheduler_3_2.run%ROWTYPE;
@@ -505,6 +582,13 @@ DECLARE
     v_message  text;
 BEGIN
     SELECT * INTO STRICT v_run FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_dolphinscheduler_3_2.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_dolphinscheduler_3_2.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_dolphinscheduler_3_2.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
     v_keys := ARRAY(
         SELECT i."id"
         FROM "public"."t_ds_process_instance" AS i
@@ -554,7 +638,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 80cf708d13fa]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 02ee352dab91]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -577,8 +661,13 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := windrow_dolphinscheduler_3_2.check_rule(p_options);
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
-        v_reason := CASE
-            WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_purge(v_run, v_key)
+        BEGIN
+            v_reason := CASE
+                WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_purge(v_run, v_key)
+            END;
+        EXCEPTION
+            WHEN query_canceled THEN
+                v_reason := 'CANCELLED';
         END;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -586,13 +675,17 @@ BEGIN
             v_keys := pg_catalog.array_append(v_keys, v_key);
             v_reasons := pg_catalog.array_append(v_reasons, v_reason);
         END IF;
+        EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
     p_result := windrow_dolphinscheduler_3_2.purge_end(v_run, v_keys, v_reasons);
     COMMIT;
+    IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
+        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+    END IF;
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 84f09e0a9363]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 7be9a883e549]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -601,11 +694,23 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     UPDATE windrow_dolphinscheduler_3_2.run AS r
-    SET status = CASE WHEN 'FAILED' = ANY (p_reasons) THEN 'failed' ELSE 'done' END,
-        reason = CASE WHEN cardinality(p_keys) = 0 THEN 'all named families are gone' ELSE format('%s named families stay', cardinality(p_keys)) END,
+    SET status = CASE
+            WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
+            WHEN 'FAILED' = ANY (p_reasons) THEN 'failed'
+            WHEN 'PAUSED' = ANY (p_reasons) THEN 'stopped'
+            ELSE 'done'
+        END,
+        reason = CASE
+            WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
+            WHEN 'PAUSED' = ANY (p_reasons) THEN 'paused'
+            WHEN cardinality(p_keys) = 0 THEN 'all named families are gone'
+            ELSE format('%s named families stay', cardinality(p_keys))
+        END,
         finished_at = clock_timestamp()
-    WHERE r.run_id = p_run;
+    WHERE r.run_id = p_run
+      AND windrow_dolphinscheduler_3_2.is_own(p_run);
     RETURN (
         windrow_dolphinscheduler_3_2.run_result(p_run)::jsonb
         || jsonb_build_object('refused', coalesce((SELECT jsonb_object_agg(k.key, k.reason) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}'))
@@ -613,7 +718,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 43fe95923160]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 9e08843a0360]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.pause(p_reason text DEFAULT NULL)
@@ -646,6 +751,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.orphans()
 RETURNS TABLE (edge text, orphans bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
     SELECT 't_ds_alert.process_instance_id', count(*)
     FROM "public"."t_ds_alert" AS c
@@ -760,7 +866,7 @@ BEGIN
     INTO STRICT v_default, v_minimum, v_pattern
     FROM (
         VALUES
-            ('process_instances', 2592000::bigint, 604800::bigint, '^(0|-?[1-9][0-9]{0,17})$')
+            ('process_instances', 2592000::bigint, 604800::bigint, '^(0|-?[1-9][0-9]{0,18})$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
@@ -795,7 +901,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body 39f919e648db]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body d481f19963c2]';
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -825,6 +931,7 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.set_hold(p_options jsonb
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
@@ -996,6 +1103,8 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('is_alive'),
+            ('is_own'),
             ('orphans'),
             ('pause'),
             ('preview'),
@@ -1020,6 +1129,7 @@ BEGIN
             ('run_end'),
             ('run_open'),
             ('run_result'),
+            ('run_unlock'),
             ('seconds'),
             ('server_identity'),
             ('set_hold'),
@@ -1125,7 +1235,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 0452c8a137a3]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body c928262d5a3b]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS

@@ -14,7 +14,15 @@ END
 $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
-DROP SCHEMA IF EXISTS windrow_dolphinscheduler_3_2 CASCADE;
+-- A batch under way is waited for, and the next one finds nothing.
+DO $windrow$
+BEGIN
+    IF pg_catalog.to_regclass('windrow_dolphinscheduler_3_2.run') IS NOT NULL THEN
+        LOCK TABLE windrow_dolphinscheduler_3_2.run;
+    END IF;
+    DROP SCHEMA IF EXISTS windrow_dolphinscheduler_3_2 CASCADE;
+END
+$windrow$;
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_t_ds_task_instance_process_instance_id";
 

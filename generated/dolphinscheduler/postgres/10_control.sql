@@ -44,11 +44,11 @@ ALTER TABLE windrow_dolphinscheduler.policy
     DROP CONSTRAINT IF EXISTS policy_workflow_instances;
 ALTER TABLE windrow_dolphinscheduler.policy
     ADD CONSTRAINT policy_workflow_instances CHECK (
-        rule <> 'workflow_instances'
-        OR (
-            retention_seconds >= 604800
-            AND scope ~ '^(0|-?[1-9][0-9]{0,17})$'
-        )
+        CASE
+            WHEN rule <> 'workflow_instances' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^(0|-?[1-9][0-9]{0,18})$' THEN false
+            ELSE scope::bigint IS NOT NULL
+        END
     );
 COMMENT ON CONSTRAINT policy_workflow_instances ON windrow_dolphinscheduler.policy IS
     'The minimum retention of rule workflow_instances is 7 days; it stands in the spec.';
@@ -118,6 +118,7 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.run_rule (
     retries        bigint      NOT NULL DEFAULT 0,
     retries_in_row integer     NOT NULL DEFAULT 0,
     batch_families integer     NOT NULL,
+    halving        boolean     NOT NULL DEFAULT false,
     cursor_time    text,
     cursor_key     text,
     table_names    text[]      NOT NULL,
@@ -128,7 +129,7 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.run_rule (
     PRIMARY KEY (run_id, rule)
 );
 COMMENT ON TABLE windrow_dolphinscheduler.run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size. gone: what a dry run already counted.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted.';
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.run_table AS
 SELECT
     r.run_id,
@@ -201,11 +202,16 @@ BEGIN
            + coalesce(v_part[3]::bigint, 0) * 3600
            + coalesce(v_part[4]::bigint, 0) * 60
            + coalesce(v_part[5]::bigint, 0);
+    -- A thousand years: beyond, the calendar of timestamps ends, and every run with it.
+    IF v_sum > 31557600000 THEN
+        RAISE EXCEPTION 'too long a duration: %', quote_literal(p_duration)
+            USING ERRCODE = '22023', HINT = 'The longest one is a thousand years.';
+    END IF;
     RETURN v_sum;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.seconds(text) IS
-    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_dolphinscheduler.seconds(''30d''); [body 8e5b8339587c]';
+    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_dolphinscheduler.seconds(''30d''); [body 25d8a472978c]';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.setting_of(p_rule text, p_name text)

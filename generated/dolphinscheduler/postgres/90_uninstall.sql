@@ -14,7 +14,15 @@ END
 $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
-DROP SCHEMA IF EXISTS windrow_dolphinscheduler CASCADE;
+-- A batch under way is waited for, and the next one finds nothing.
+DO $windrow$
+BEGIN
+    IF pg_catalog.to_regclass('windrow_dolphinscheduler.run') IS NOT NULL THEN
+        LOCK TABLE windrow_dolphinscheduler.run;
+    END IF;
+    DROP SCHEMA IF EXISTS windrow_dolphinscheduler CASCADE;
+END
+$windrow$;
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_t_ds_workflow_instance_project_code_end_time_id";
 

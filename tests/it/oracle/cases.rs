@@ -106,8 +106,16 @@ fn a_zone_less_end_time_is_read_in_the_zone_of_the_application() {
     let mut database = with_policy(&graph);
     for (as_of, goes, stays) in [
         // 31 days before midnight UTC it was one o'clock in Berlin; in October, two.
-        ("2026-01-15T00:00:00Z", "2025-12-15 00:59:59.999999", "2025-12-15 01:00:00"),
-        ("2025-11-10T00:00:00Z", "2025-10-10 01:59:59.999999", "2025-10-10 02:00:00"),
+        (
+            "2026-01-15T00:00:00Z",
+            "2025-12-15 00:59:59.999999",
+            "2025-12-15 01:00:00",
+        ),
+        (
+            "2025-11-10T00:00:00Z",
+            "2025-10-10 01:59:59.999999",
+            "2025-10-10 02:00:00",
+        ),
     ] {
         insert(&mut database, &[root(1, SUCCESS, 0), root(2, SUCCESS, 0)]);
         database.execute(&format!(
@@ -129,11 +137,20 @@ fn nothing_undercuts_the_minimum_retention() {
             "INSERT INTO {control}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', {seconds})"
         )
     };
-    refused(database.client.execute(&policy("2", 7 * 86_400 - 1), &[]), "23514");
+    refused(
+        database.client.execute(&policy("2", 7 * 86_400 - 1), &[]),
+        "23514",
+    );
     let update = format!("UPDATE {control}.policy SET retention_seconds = 0");
     refused(database.client.execute(&update, &[]), "23514");
-    refused(database.set_policy(json!({"scope": "1", "retention": "6d"})), "22023");
-    refused(database.set_policy(json!({"scope": "2", "retention": "0d"})), "22023");
+    refused(
+        database.set_policy(json!({"scope": "1", "retention": "6d"})),
+        "22023",
+    );
+    refused(
+        database.set_policy(json!({"scope": "2", "retention": "0d"})),
+        "22023",
+    );
     refused(database.run(json!({"retention": "6d"})), "22023");
     refused(database.preview(json!({"retention": "167h"})), "22023");
     assert_eq!(left(&mut database), ["1", "2"]);
@@ -185,14 +202,19 @@ fn an_unknown_state_is_not_final() {
             link(2, 3),
         ],
     );
-    assert_eq!(run(&mut database, json!({})), json!({"NON_FINAL_MEMBER": 1}));
+    assert_eq!(
+        run(&mut database, json!({})),
+        json!({"NON_FINAL_MEMBER": 1})
+    );
     assert_eq!(left(&mut database), ["1", "2", "3"]);
 }
 
 #[test]
 fn an_instance_that_is_opened_again_meanwhile_stays() {
     let mut database = database(Shared::Closed);
-    database.set_setting("lock_timeout", 60_000).expect("a setting");
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
     insert(&mut database, &[root(1, SUCCESS, 90), root(2, SUCCESS, 90)]);
     let mut application = database.connect();
     // This lock lets a run choose its roots, but not yet look at them for good.
@@ -203,9 +225,14 @@ fn an_instance_that_is_opened_again_meanwhile_stays() {
         .expect("a lock");
     let session = database.connect();
     let result = while_blocked(&mut database, session, move || {
-        application.batch_execute("COMMIT").expect("the end of the lock");
+        application
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
     });
-    assert_eq!(result["rules"][0]["skipped"], json!({"NON_FINAL_MEMBER": 1}));
+    assert_eq!(
+        result["rules"][0]["skipped"],
+        json!({"NON_FINAL_MEMBER": 1})
+    );
     assert_eq!(left(&mut database), ["1"]);
 }
 
@@ -214,12 +241,20 @@ fn a_family_that_another_session_holds_is_left_to_it() {
     let mut database = database(Shared::Closed);
     insert(
         &mut database,
-        &[root(1, SUCCESS, 90), sub(2, SUCCESS, 90), link(1, 2), root(3, SUCCESS, 90)],
+        &[
+            root(1, SUCCESS, 90),
+            sub(2, SUCCESS, 90),
+            link(1, 2),
+            root(3, SUCCESS, 90),
+        ],
     );
     let mut application = database.connect();
     let mut transaction = application.transaction().expect("a transaction");
     transaction
-        .execute("UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 2", &[])
+        .execute(
+            "UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 2",
+            &[],
+        )
         .expect("a row of its own");
     assert_eq!(run(&mut database, json!({})), json!({"LOCKED": 1}));
     transaction.rollback().expect("the end of the transaction");
@@ -233,11 +268,15 @@ fn a_family_that_another_session_holds_is_left_to_it() {
 fn a_hold_counts_from_the_moment_it_is_committed() {
     for isolation in ["read committed", "repeatable read", "serializable"] {
         let mut database = database(Shared::Closed);
-        database.set_setting("lock_timeout", 60_000).expect("a setting");
+        database
+            .set_setting("lock_timeout", 60_000)
+            .expect("a setting");
         insert(&mut database, &[root(1, SUCCESS, 90)]);
         let mut session = database.connect();
         session
-            .batch_execute(&format!("SET default_transaction_isolation = '{isolation}'"))
+            .batch_execute(&format!(
+                "SET default_transaction_isolation = '{isolation}'"
+            ))
             .expect("a setting");
         let mut auditor = database.connect();
         auditor
@@ -249,7 +288,11 @@ fn a_hold_counts_from_the_moment_it_is_committed() {
         let result = while_blocked(&mut database, session, move || {
             auditor.batch_execute("COMMIT").expect("the hold is placed");
         });
-        assert_eq!(result["rules"][0]["skipped"], json!({"HELD": 1}), "{isolation}");
+        assert_eq!(
+            result["rules"][0]["skipped"],
+            json!({"HELD": 1}),
+            "{isolation}"
+        );
         assert_eq!(left(&mut database), ["1"], "{isolation}");
     }
 }
@@ -288,7 +331,10 @@ fn shared_members_keep_closed_families_together_and_literal_ones_apart() {
     insert(&mut literal, &rows);
     assert_eq!(run(&mut literal, json!({})), json!({}));
     assert_eq!(left(&mut literal), ["2"]);
-    assert_eq!(literal.number("SELECT count(*) FROM t_ds_relation_workflow_instance"), 0);
+    assert_eq!(
+        literal.number("SELECT count(*) FROM t_ds_relation_workflow_instance"),
+        0
+    );
 }
 
 #[test]
@@ -306,9 +352,15 @@ fn dynamic_children_belong_to_the_family() {
             sub(4, RUNNING, 90),
         ],
     );
-    assert_eq!(run(&mut database, json!({})), json!({"NON_FINAL_MEMBER": 1}));
+    assert_eq!(
+        run(&mut database, json!({})),
+        json!({"NON_FINAL_MEMBER": 1})
+    );
     assert_eq!(left(&mut database), ["3", "4"]);
-    assert_eq!(database.number("SELECT count(*) FROM t_ds_relation_sub_workflow"), 1);
+    assert_eq!(
+        database.number("SELECT count(*) FROM t_ds_relation_sub_workflow"),
+        1
+    );
 }
 
 #[test]
@@ -331,7 +383,9 @@ fn options_narrow_a_run() {
     database
         .set_policy(json!({"scope": "2", "retention": "60d"}))
         .expect("a policy");
-    let rows: Vec<Row> = (1..=6).map(|id| root(id, SUCCESS, 100 - i64::from(id))).collect();
+    let rows: Vec<Row> = (1..=6)
+        .map(|id| root(id, SUCCESS, 100 - i64::from(id)))
+        .collect();
     insert(&mut database, &rows);
     database.execute("UPDATE t_ds_workflow_instance SET project_code = 2 WHERE id <= 2");
 
@@ -339,7 +393,9 @@ fn options_narrow_a_run() {
     assert_eq!(left(&mut database), ["1", "2", "3", "4", "5", "6"]);
     run(&mut database, json!({"scope": "2", "retention": "97d12h"}));
     assert_eq!(left(&mut database), ["2", "3", "4", "5", "6"]);
-    let result = database.run(json!({"scope": "1", "run_families": 3})).expect("a run");
+    let result = database
+        .run(json!({"scope": "1", "run_families": 3}))
+        .expect("a run");
     assert_eq!(result["status"], "stopped");
     assert_eq!(result["reason"], "run_families reached");
     assert_eq!(left(&mut database), ["2", "6"]);
@@ -352,14 +408,20 @@ fn options_narrow_a_run() {
 #[test]
 fn a_limited_dry_run_looks_at_the_families_of_the_run() {
     let mut database = database(Shared::Closed);
-    database.set_setting("batch_families", 2).expect("a setting");
-    let mut rows: Vec<Row> = (1..=7).map(|id| root(id, SUCCESS, 100 - i64::from(id))).collect();
+    database
+        .set_setting("batch_families", 2)
+        .expect("a setting");
+    let mut rows: Vec<Row> = (1..=7)
+        .map(|id| root(id, SUCCESS, 100 - i64::from(id)))
+        .collect();
     rows.extend([sub(13, SUCCESS, 90), link(1, 13), link(3, 13)]);
     rows.extend([sub(46, SUCCESS, 90), link(4, 46), link(6, 46)]);
     insert(&mut database, &rows);
     let options = json!({"run_families": 5});
     let preview = database.preview(options.clone()).expect("a preview");
-    let dry = database.run(json!({"run_families": 5, "dry_run": true})).expect("a dry run");
+    let dry = database
+        .run(json!({"run_families": 5, "dry_run": true}))
+        .expect("a dry run");
     let run = database.run(options).expect("a run");
     assert_eq!(left(&mut database), ["7"]);
     assert_eq!(run["rules"][0]["families"], 6);
@@ -377,19 +439,32 @@ fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_the
             .set_policy(json!({"scope": scope, "enabled": enabled, "artifacts": false}))
             .expect("a policy");
     }
-    insert(&mut database, &[root(1, SUCCESS, 90), link(1, 2), link(1, 3), link(1, 4)]);
+    insert(
+        &mut database,
+        &[root(1, SUCCESS, 90), link(1, 2), link(1, 3), link(1, 4)],
+    );
     for id in 1..=4 {
         let (host, path) = (Some("worker"), Some(format!("/logs/{id}")));
-        let task = Row::Task { id, instance: Some(id), host, path };
+        let task = Row::Task {
+            id,
+            instance: Some(id),
+            host,
+            path,
+        };
         insert(&mut database, &[task]);
         if id > 1 {
             insert(&mut database, &[sub(id, SUCCESS, 90)]);
-            database.execute(&format!("UPDATE t_ds_workflow_instance SET project_code = {id} WHERE id = {id}"));
+            database.execute(&format!(
+                "UPDATE t_ds_workflow_instance SET project_code = {id} WHERE id = {id}"
+            ));
         }
     }
     run(&mut database, json!({"scope": "1"}));
     assert!(left(&mut database).is_empty());
-    assert_eq!(database.texts("SELECT path FROM W.artifact ORDER BY path"), ["/logs/1", "/logs/4"]);
+    assert_eq!(
+        database.texts("SELECT path FROM W.artifact ORDER BY path"),
+        ["/logs/1", "/logs/4"]
+    );
 }
 
 #[test]
@@ -421,7 +496,9 @@ fn a_purge_takes_young_families_and_nothing_that_must_stay() {
     let expected = json!({
         "2": "NOT_A_ROOT", "3": "NON_FINAL_MEMBER", "4": "HELD", "5": "SHARED_MEMBER", "9": "NON_FINAL_MEMBER", "77": "NOT_A_ROOT"
     });
-    let dry = database.purge(json!({"key": keys, "dry_run": true})).expect("a dry purge");
+    let dry = database
+        .purge(json!({"key": keys, "dry_run": true}))
+        .expect("a dry purge");
     assert_eq!(dry["refused"], expected);
     assert_eq!(left(&mut database).len(), 10);
     let result = database.purge(json!({"key": keys})).expect("a purge");
@@ -430,18 +507,36 @@ fn a_purge_takes_young_families_and_nothing_that_must_stay() {
     assert_eq!(result["rules"][0]["rows"], 4);
     assert_eq!(left(&mut database), ["3", "4", "5", "6", "7", "9", "10"]);
 
-    for key in [json!([]), json!("1"), json!(["1; DROP"]), json!([null]), json!([1.5])] {
+    for key in [
+        json!([]),
+        json!("1"),
+        json!(["1; DROP"]),
+        json!([null]),
+        json!([1.5]),
+    ] {
         refused(database.purge(json!({"key": key})), "22023");
     }
-    assert_eq!(database.number("SELECT count(*) FROM W.run WHERE status = 'running'"), 0);
+    assert_eq!(
+        database.number("SELECT count(*) FROM W.run WHERE status = 'running'"),
+        0
+    );
 }
 
 #[test]
 fn a_key_beyond_its_column_is_refused_before_anything_happens() {
     let mut database = database(Shared::Closed);
-    for key in ["2147483648", "-2147483649", "999999999999999999", "007", "-0"] {
+    for key in [
+        "2147483648",
+        "-2147483649",
+        "999999999999999999",
+        "007",
+        "-0",
+    ] {
         refused(database.purge(json!({"key": [key]})), "22023");
-        refused(database.set_hold(json!({"key": key, "reason": "audit"})), "22023");
+        refused(
+            database.set_hold(json!({"key": key, "reason": "audit"})),
+            "22023",
+        );
     }
     assert_eq!(database.number("SELECT count(*) FROM W.run"), 0);
 }
@@ -451,7 +546,10 @@ fn a_key_beyond_its_column_is_refused_before_anything_happens() {
 fn a_scope_has_one_spelling() {
     let mut database = database(Shared::Closed);
     for scope in ["01", "-0", "00", "+1", " 1", "1\n"] {
-        refused(database.set_policy(json!({"scope": scope, "retention": "7d"})), "22023");
+        refused(
+            database.set_policy(json!({"scope": scope, "retention": "7d"})),
+            "22023",
+        );
         let sql = format!(
             "INSERT INTO {}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', 31536000)",
             database.control
@@ -459,7 +557,9 @@ fn a_scope_has_one_spelling() {
         refused(database.client.execute(&sql, &[]), "23514");
     }
     for scope in ["0", "-1", "999999999999999999"] {
-        database.set_policy(json!({"scope": scope})).expect("a policy");
+        database
+            .set_policy(json!({"scope": scope}))
+            .expect("a policy");
     }
 }
 
@@ -478,11 +578,20 @@ fn unknown_options_are_errors() {
     refused(database.run(json!([])), "22023");
     refused(database.preview(json!({"dry_run": true})), "22023");
     refused(database.purge(json!({"key": [1], "force": true})), "22023");
-    refused(database.set_policy(json!({"scope": "1", "days": 30})), "22023");
+    refused(
+        database.set_policy(json!({"scope": "1", "days": 30})),
+        "22023",
+    );
     refused(database.set_policy(json!({"retention": "30d"})), "22023");
-    refused(database.set_hold(json!({"key": 1, "reason": "x", "forever": true})), "22023");
+    refused(
+        database.set_hold(json!({"key": 1, "reason": "x", "forever": true})),
+        "22023",
+    );
     refused(database.set_hold(json!({"key": 1})), "22023");
-    refused(database.select("drop_policy", json!({"scope": "9"})), "22023");
+    refused(
+        database.select("drop_policy", json!({"scope": "9"})),
+        "22023",
+    );
     refused(database.select("release_hold", json!({"key": 9})), "22023");
     refused(database.select("verify", json!({"quick": true})), "22023");
     assert_eq!(left(&mut database), ["1"]);
@@ -522,8 +631,12 @@ fn settings_stay_within_their_limits() {
 #[test]
 fn a_pause_stops_a_run_between_two_batches() {
     let mut database = database(Shared::Closed);
-    database.set_setting("batch_families", 1).expect("a setting");
-    database.set_setting("lock_timeout", 60_000).expect("a setting");
+    database
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
     insert(&mut database, &[root(1, SUCCESS, 91), root(2, SUCCESS, 90)]);
     let mut blocker = database.connect();
     blocker
@@ -534,7 +647,9 @@ fn a_pause_stops_a_run_between_two_batches() {
     let mut operator = database.connect();
     let result = while_blocked(&mut database, session, move || {
         operator.batch_execute(&pause).expect("a pause");
-        blocker.batch_execute("COMMIT").expect("the end of the lock");
+        blocker
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
     });
     assert_eq!(result["status"], "stopped");
     assert_eq!(result["reason"], "paused");
@@ -543,7 +658,10 @@ fn a_pause_stops_a_run_between_two_batches() {
     let answer = database.run(json!({})).expect("an answer");
     assert_eq!(answer["status"], "refused");
     let reason = answer["reason"].as_str().expect("a reason");
-    assert!(reason.starts_with("paused by postgres since ") && reason.ends_with(": month end"), "{reason}");
+    assert!(
+        reason.starts_with("paused by postgres since ") && reason.ends_with(": month end"),
+        "{reason}"
+    );
     refused(database.purge(json!({"key": [2]})), "55000");
     assert_eq!(left(&mut database), ["2"]);
     database.execute("CALL W.resume()");
@@ -584,7 +702,9 @@ fn nothing_goes_before_someone_said_so() {
 #[test]
 fn only_one_run_at_a_time() {
     let mut database = database(Shared::Closed);
-    database.set_setting("lock_timeout", 60_000).expect("a setting");
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
     insert(&mut database, &[root(1, SUCCESS, 90)]);
     let mut blocker = database.connect();
     blocker
@@ -596,10 +716,16 @@ fn only_one_run_at_a_time() {
         let answer = call(&mut rival, &control, "run", json!({})).expect("an answer");
         assert_eq!(answer["status"], "refused");
         assert_eq!(answer["run"], json!(null));
-        blocker.batch_execute("COMMIT").expect("the end of the lock");
+        blocker
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
     });
     assert_eq!(result["status"], "done");
-    assert!(database.run(json!({})).is_ok_and(|next| next["status"] == "done"));
+    assert!(
+        database
+            .run(json!({}))
+            .is_ok_and(|next| next["status"] == "done")
+    );
 }
 
 #[test]
@@ -623,10 +749,19 @@ const SESSIONS: [(&str, &str); 10] = [
     ("another zone", "SET TimeZone = 'Asia/Tokyo'"),
     ("intervals", "SET IntervalStyle = 'sql_standard'"),
     ("backslashes", "SET standard_conforming_strings = off"),
-    ("repeatable read", "SET default_transaction_isolation = 'repeatable read'"),
-    ("serializable", "SET default_transaction_isolation = 'serializable'"),
+    (
+        "repeatable read",
+        "SET default_transaction_isolation = 'repeatable read'",
+    ),
+    (
+        "serializable",
+        "SET default_transaction_isolation = 'serializable'",
+    ),
     ("nothing on the path", "SET search_path = ''"),
-    ("NULLs", "SET transform_null_equals = on; SET array_nulls = off"),
+    (
+        "NULLs",
+        "SET transform_null_equals = on; SET array_nulls = off",
+    ),
     (
         "a path full of traps",
         "SET search_path = trap, pg_catalog, public",
@@ -727,12 +862,18 @@ fn odd_session(database: &mut Database, session: &mut Client, world: &World) -> 
     for (call, options) in [
         ("set_policy", json!({"scope": "77", "retention": "P30D"})),
         ("drop_policy", json!({"scope": "77"})),
-        ("set_hold", json!({"key": 77, "reason": "audit", "until": "2999-01-01T00:00:00Z"})),
+        (
+            "set_hold",
+            json!({"key": 77, "reason": "audit", "until": "2999-01-01T00:00:00Z"}),
+        ),
         ("release_hold", json!({"key": 77})),
         ("set_setting", json!({"name": "retries", "value": 2})),
     ] {
         let sql = format!("SELECT {control}.{call}($1)");
-        let answer: Value = session.query_one(&sql, &[&options]).map_err(document)?.get(0);
+        let answer: Value = session
+            .query_one(&sql, &[&options])
+            .map_err(document)?
+            .get(0);
         for time in ["changed_at", "placed_at", "until"] {
             if let Some(text) = answer[time].as_str()
                 && !text.ends_with("+00:00")

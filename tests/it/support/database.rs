@@ -15,9 +15,8 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
-static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
-    Postgres::start(&Settings::default()).expect("a throw-away server starts")
-});
+static SERVER: LazyLock<Postgres> =
+    LazyLock::new(|| Postgres::start(&Settings::default()).expect("a throw-away server starts"));
 
 /// Databases to copy, by what was done in them. Roles belong to the whole server, and a database that is copied must
 /// have no sessions: who holds this lock is the only one to create databases, install and uninstall.
@@ -250,8 +249,10 @@ pub(crate) fn is_numbered(path: &str) -> bool {
 /// One statement after the other, as `windrow install` does.
 fn apply_file(client: &mut Client, file: &windrow::bundle::File) {
     for statement in &file.statements {
-        client.batch_execute(&statement.sql).unwrap_or_else(|error| {
-            panic!("{}, {}: {}", file.path, statement.what, message(&error))
-        });
+        client
+            .batch_execute(&statement.sql)
+            .unwrap_or_else(|error| {
+                panic!("{}, {}: {}", file.path, statement.what, message(&error))
+            });
     }
 }

@@ -79,7 +79,11 @@ pub(crate) fn dolphinscheduler(shared: Shared) -> Graph {
                     edge(integer("task_id"), TASK_INSTANCE),
                 ],
             ),
-            table("t_ds_task_instance", &[], vec![instance("workflow_instance_id")]),
+            table(
+                "t_ds_task_instance",
+                &[],
+                vec![instance("workflow_instance_id")],
+            ),
             table(
                 "t_ds_task_instance_context",
                 &["task_instance_id"],

@@ -118,10 +118,17 @@ pub(crate) fn run(world: &World) -> Outcome {
 }
 
 /// The rows that should go, or the reason why not, when the family of one key is purged.
-pub(crate) fn purge(world: &World, key: i32) -> Result<BTreeSet<(&'static str, i32)>, &'static str> {
+pub(crate) fn purge(
+    world: &World,
+    key: i32,
+) -> Result<BTreeSet<(&'static str, i32)>, &'static str> {
     let model = Model::new(world);
     let root = i64::from(key);
-    if !model.instances.get(&root).is_some_and(|one| one.is_candidate) {
+    if !model
+        .instances
+        .get(&root)
+        .is_some_and(|one| one.is_candidate)
+    {
         return Err("NOT_A_ROOT");
     }
     let family = model.family(root);

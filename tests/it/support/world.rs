@@ -235,7 +235,10 @@ impl World {
             options.insert("scope".into(), json!(scope.to_string()));
         }
         if let Some(retention) = self.retention {
-            options.insert("retention".into(), json!(format!("{}s", retention / SECOND)));
+            options.insert(
+                "retention".into(),
+                json!(format!("{}s", retention / SECOND)),
+            );
         }
         if let Some(families) = self.run_families {
             options.insert("run_families".into(), json!(families));
@@ -324,7 +327,10 @@ impl Generator {
             shared,
             as_of,
             as_of_is_option,
-            scope: self.random.random_bool(0.15).then(|| self.one_of(&projects)),
+            scope: self
+                .random
+                .random_bool(0.15)
+                .then(|| self.one_of(&projects)),
             retention,
             run_families: self
                 .random
@@ -472,10 +478,7 @@ impl Generator {
             let queue = Row::Queue {
                 id,
                 instance: self.instance_or_not(),
-                task: self
-                    .random
-                    .random_bool(0.8)
-                    .then(|| task(&mut self.random)),
+                task: self.random.random_bool(0.8).then(|| task(&mut self.random)),
             };
             self.rows.push(queue);
         }

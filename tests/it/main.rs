@@ -13,5 +13,6 @@ mod rig;
 mod rivals;
 mod roles;
 mod sandbox;
+mod squawk;
 mod support;
 mod tidy;

@@ -51,7 +51,9 @@ DECLARE
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['windrow_dolphinscheduler_3_2_operator', 'windrow_dolphinscheduler_3_2_auditor', 'windrow_dolphinscheduler_3_2_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            EXECUTE format('DROP OWNED BY %I', v_role);
+            IF pg_catalog.pg_has_role(current_user, v_role, 'USAGE') THEN
+                EXECUTE format('DROP OWNED BY %I', v_role);
+            END IF;
             BEGIN
                 EXECUTE format('DROP ROLE %I', v_role);
             EXCEPTION WHEN dependent_objects_still_exist THEN

@@ -872,7 +872,7 @@ BEGIN
     VALUES (
         v_rule,
         v_scope,
-        coalesce((p_options ->> 'enabled')::boolean, true),
+        coalesce((p_options ->> 'enabled')::boolean, v_policy.enabled, true),
         v_retention,
         coalesce((p_options ->> 'artifacts')::boolean, v_policy.artifacts, true),
         coalesce(p_options ->> 'note', v_policy.note)
@@ -1006,6 +1006,9 @@ BEGIN
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
+    ELSIF NOT {{ control }}.setting_fits(v_name, (p_options ->> 'value')::bigint) THEN
+        RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
+            USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
         INSERT INTO {{ control }}.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
@@ -1090,14 +1093,22 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_checks json;
-    v_clean  boolean;
+    v_preview json;
+    v_error   text;
+    v_checks  json;
+    v_clean   boolean;
 BEGIN
     PERFORM {{ control }}.check_options(p_options, '{}');
+    -- A routine that was dropped or broken by hand is a finding, not the end of the report.
+    BEGIN
+        v_preview := {{ control }}.preview() -> 'rules';
+    EXCEPTION WHEN OTHERS THEN
+        v_error := SQLERRM;
+    END;
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
-        FROM json_array_elements({{ control }}.preview() -> 'rules') AS r
+        FROM json_array_elements(v_preview) AS r
     ),
     routine (name) AS (
         VALUES
@@ -1123,6 +1134,10 @@ BEGIN
             END
         FROM {{ control }}.orphans() AS o
         CROSS JOIN {{ control }}.control AS c
+        UNION ALL
+        SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
+        FROM {{ control }}.control AS c
+        WHERE v_error IS NOT NULL
         UNION ALL
         SELECT 2, 'due', s.rule, CASE WHEN s.due = 0 THEN 'ok' ELSE 'notice' END, s.due, 'families that a run would delete now'
         FROM skipped AS s

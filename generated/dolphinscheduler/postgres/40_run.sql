@@ -879,7 +879,7 @@ BEGIN
     VALUES (
         v_rule,
         v_scope,
-        coalesce((p_options ->> 'enabled')::boolean, true),
+        coalesce((p_options ->> 'enabled')::boolean, v_policy.enabled, true),
         v_retention,
         coalesce((p_options ->> 'artifacts')::boolean, v_policy.artifacts, true),
         coalesce(p_options ->> 'note', v_policy.note)
@@ -896,7 +896,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body cc7f093d96c5]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body 734a543915fa]';
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1003,6 +1003,9 @@ BEGIN
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
+    ELSIF NOT windrow_dolphinscheduler.setting_fits(v_name, (p_options ->> 'value')::bigint) THEN
+        RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
+            USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
         INSERT INTO windrow_dolphinscheduler.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
@@ -1015,7 +1018,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body d4811e0375d6]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body 3ba3512ea0f1]';
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.claim_artifacts(p_limit integer)
@@ -1079,14 +1082,22 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_checks json;
-    v_clean  boolean;
+    v_preview json;
+    v_error   text;
+    v_checks  json;
+    v_clean   boolean;
 BEGIN
     PERFORM windrow_dolphinscheduler.check_options(p_options, '{}');
+    -- A routine that was dropped or broken by hand is a finding, not the end of the report.
+    BEGIN
+        v_preview := windrow_dolphinscheduler.preview() -> 'rules';
+    EXCEPTION WHEN OTHERS THEN
+        v_error := SQLERRM;
+    END;
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
-        FROM json_array_elements(windrow_dolphinscheduler.preview() -> 'rules') AS r
+        FROM json_array_elements(v_preview) AS r
     ),
     routine (name) AS (
         VALUES
@@ -1121,6 +1132,7 @@ BEGIN
             ('set_hold'),
             ('set_policy'),
             ('set_setting'),
+            ('setting_fits'),
             ('setting_of'),
             ('verify'),
             ('workflow_instances_batch'),
@@ -1153,6 +1165,10 @@ BEGIN
             END
         FROM windrow_dolphinscheduler.orphans() AS o
         CROSS JOIN windrow_dolphinscheduler.control AS c
+        UNION ALL
+        SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
+        FROM windrow_dolphinscheduler.control AS c
+        WHERE v_error IS NOT NULL
         UNION ALL
         SELECT 2, 'due', s.rule, CASE WHEN s.due = 0 THEN 'ok' ELSE 'notice' END, s.due, 'families that a run would delete now'
         FROM skipped AS s
@@ -1225,7 +1241,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 1cbf5741bfa9]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 58b3bd7a3d19]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.metrics AS

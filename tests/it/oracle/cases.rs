@@ -613,10 +613,10 @@ fn settings_stay_within_their_limits() {
             assert_eq!(answer["value"], value);
         }
         if least > 0 {
-            refused(database.set_setting(name, least - 1), "23514");
+            refused(database.set_setting(name, least - 1), "22023");
         }
         if most < 999_999_999 {
-            refused(database.set_setting(name, most + 1), "23514");
+            refused(database.set_setting(name, most + 1), "22023");
         }
         let cleared = database
             .select("set_setting", json!({"name": name, "value": null}))

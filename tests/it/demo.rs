@@ -1,5 +1,9 @@
 //! The demo's schemas load, and its history holds what its header promises.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
 use anyhow::Result;
 use postgres::{Client, NoTls};
 use windrow::demo::dolphinscheduler::{
@@ -313,4 +317,43 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
         assert!(gap > 0, "{sequence}");
     }
     Ok(())
+}
+
+#[test]
+fn the_demo_tells_the_whole_story_and_goes_away() {
+    // A place of its own: the user's own demo may be running. The server's user must be able to enter it.
+    let place = tempfile::tempdir().expect("a scratch folder");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+    let demo = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .arg("demo")
+            .args(arguments)
+            .env("TMPDIR", place.path())
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("windrow runs");
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let story = demo(&["--families", "1000"]);
+    for word in [
+        "delete order",
+        "NON_FINAL_MEMBER",
+        "done, nothing left",
+        "clean\n",
+        "make demo-down",
+    ] {
+        assert!(story.contains(word), "no `{word}` in:\n{story}");
+    }
+    assert!(!story.contains("found something"), "{story}");
+    demo(&["--down"]);
+    let left: Vec<_> = fs::read_dir(place.path())
+        .expect("our own folder")
+        .collect();
+    assert!(left.is_empty(), "the demo left {left:?}");
 }

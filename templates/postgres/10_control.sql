@@ -219,7 +219,7 @@ DECLARE
     v_part text[];
     v_sum  bigint := 0;
 BEGIN
-    v_part := regexp_match(upper(p_duration), '^P?(?:(\d{1,9})W)?(?:(\d{1,9})D)?T?(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?$');
+    v_part := regexp_match(upper(p_duration), '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
     IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
         RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
             USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';

@@ -71,6 +71,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -286,11 +287,13 @@ BEGIN
             END
             ORDER BY m.position
         ),
-        array_agg({% if rule.per %}coalesce(s.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
+        array_agg({% if rule.per %}coalesce(p.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
     INTO v_cutoff, v_artifacts
 {%- if rule.per %}
     FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND p.scope = m.scope::text;
 {%- else %}
     FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
 {%- endif %}
@@ -480,6 +483,8 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
@@ -660,13 +665,20 @@ BEGIN
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
-    FROM {{ control }}.{{ rule.name }}_next(
-        v_run.as_of,
-        {{ control }}.seconds(v_run.options ->> 'retention'),
-        v_run.options ->> 'scope',
-        coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
-        coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
-        v_take
+    FROM (
+        SELECT g.root, g.ended
+        FROM {{ control }}.{{ rule.name }}_next(
+            v_run.as_of,
+            {{ control }}.seconds(v_run.options ->> 'retention'),
+            v_run.options ->> 'scope',
+            coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
+            coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
+            v_take + cardinality(v_progress.gone)
+        ) AS g
+        -- What a dry run has already counted is still there, but no longer a root to look at.
+        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
+        ORDER BY g.ended, g.root
+        LIMIT v_take
     ) AS n;
     IF v_roots IS NULL THEN
         RETURN 'nothing left';
@@ -677,7 +689,7 @@ BEGIN
         SELECT * INTO v_batch
         FROM {{ control }}.{{ rule.name }}_batch(
             p_run,
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root::text <> ALL (v_progress.gone)),
+            v_roots,
             v_run.as_of,
             {{ control }}.seconds(v_run.options ->> 'retention'),
             v_run.options ->> 'scope',
@@ -752,7 +764,7 @@ BEGIN
         halving = r.halving AND v_last > 1,
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %}::text[] ELSE r.gone END,
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = {{ rule.literal }};
@@ -780,6 +792,7 @@ DECLARE
     v_scope     text := p_options ->> 'scope';
     v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_families');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
+    v_take      bigint;
     v_judged    record;
     v_roots     {{ rule.key_type }}[];
     v_ends      {{ rule.time_type }}[];
@@ -808,9 +821,16 @@ BEGIN
     v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[];
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
+        v_take := greatest(least(v_batch, v_limit - v_families), 1);
         SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
         INTO v_roots, v_ends
-        FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_batch, v_limit - v_families), 1)) AS n;
+        FROM (
+            SELECT g.root, g.ended
+            FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
+            WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
+            ORDER BY g.ended, g.root
+            LIMIT v_take
+        ) AS n;
         EXIT WHEN v_roots IS NULL;
         IF v_families >= v_limit THEN
             v_more := true;
@@ -821,8 +841,7 @@ BEGIN
         v_key := v_roots[v_last];
         SELECT * INTO v_judged
         FROM {{ control }}.{{ rule.name }}_judge(
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root NOT IN (SELECT g.id FROM unnest(v_gone) AS g(id))),
-            p_as_of, v_retention, v_scope, false, false, v_gone
+            v_roots, p_as_of, v_retention, v_scope, false, false, v_gone
         );
         v_batches := v_batches + 1;
         v_families := v_families + v_judged.o_families;

@@ -319,10 +319,26 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
+    -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+    -- counted twice: count once more, over all members.
     UPDATE {{ control }}.run_rule AS r
-    SET gone = '{}'
+    SET gone = '{}',
+        table_rows = n.rows,
+        deleted_rows = (SELECT sum(t.rows) FROM unnest(n.rows) AS t(rows))
+    FROM (
+        SELECT
+            p.rule,
+            CASE p.rule
+{%- for rule in rules %}
+                WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
+{%- endfor %}
+            END AS rows
+        FROM {{ control }}.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.gone <> '{}'
+    ) AS n
     WHERE r.run_id = p_run
-      AND r.gone <> '{}';
+      AND r.rule = n.rule;
 
     -- The ledger keeps itself small.
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
@@ -421,9 +437,10 @@ COMMENT ON FUNCTION {{ control }}.run_result(bigint) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_rule    pg_catalog.text;
-    v_run     pg_catalog.int8;
+    v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
     v_reasons pg_catalog.text[] := '{}';
@@ -555,20 +572,20 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_fits boolean;
+    v_valid boolean;
 BEGIN
 {%- for rule in rules %}
-    v_fits := (p_key ~ {{ rule.key_pattern }}) IS TRUE;
-    IF p_rule = {{ rule.literal }} AND v_fits THEN
+    IF p_rule = {{ rule.literal }} THEN
         BEGIN
-            PERFORM p_key::{{ rule.key_type }};
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ {{ rule.key_pattern }}) AND p_key::{{ rule.key_type }} IS NOT NULL;
         EXCEPTION WHEN data_exception THEN
-            v_fits := false;
+            v_valid := false;
         END;
-    END IF;
-    IF p_rule = {{ rule.literal }} AND NOT v_fits THEN
-        RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
-            USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
+        END IF;
     END IF;
 {%- endfor %}
 END
@@ -660,23 +677,27 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
-    v_run     pg_catalog.int8;
+    v_run     bigint;
+    v_rule    pg_catalog.text;
     v_key     pg_catalog.text;
     v_reason  pg_catalog.text;
     v_keys    pg_catalog.text[] := '{}';
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_run := {{ control }}.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    v_rule := {{ control }}.check_rule(p_options);
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
         BEGIN
             v_reason := CASE
 {%- for rule in rules %}
-                WHEN {{ control }}.check_rule(p_options) OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
 {%- endfor %}
             END;
         EXCEPTION
@@ -814,6 +835,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.set_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      text;
@@ -874,6 +896,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule   text;
@@ -941,6 +964,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
@@ -1049,6 +1073,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.record_forced_install(p_findings jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
     UPDATE {{ control }}.control
     SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);

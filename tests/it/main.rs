@@ -1,10 +1,18 @@
 //! Everything that needs a server, in one binary so that it links once.
 
+mod cases;
+mod cli;
 mod crash;
 mod cron;
 mod demo;
+mod generated;
+mod idempotence;
+mod oracle;
 mod poison;
 mod rig;
 mod rivals;
 mod roles;
 mod sandbox;
+mod squawk;
+mod support;
+mod tidy;

@@ -179,8 +179,8 @@ ORDER BY id;
 -- Five instances share 50 task ids, and have 8, 9, 10, 11 and 12 tasks.
 INSERT INTO t_ds_task_instance (
     id, name, task_type, task_execute_type, task_code, task_definition_version, workflow_instance_id,
-    workflow_instance_name, project_code, state, submit_time, start_time, end_time, host, execute_path, log_path,
-    alert_flag, retry_times, pid, app_link, task_params, flag, retry_interval, max_retry_times, task_instance_priority,
+    workflow_instance_name, project_code, state, submit_time, start_time, end_time, host, log_path,
+    alert_flag, retry_times, pid, task_params, flag, retry_interval, max_retry_times, task_instance_priority,
     worker_group, executor_id, executor_name, first_submit_time, delay_time, task_group_id, var_pool, dry_run
 )
 SELECT
@@ -201,18 +201,16 @@ SELECT
         ELSE instance.start_time + interval '10 seconds' * task.number
     END,
     CASE WHEN task.id % 37 = 0 THEN NULL ELSE 'worker-' || task.id % 6 || '.internal:1234' END,
-    '/tmp/dolphinscheduler/exec/' || task.id,
     CASE
         WHEN task.id % 37 = 0 THEN NULL
         WHEN task.id % 41 = 0 THEN ''
-        ELSE '/opt/dolphinscheduler/worker-server/logs/' || to_char(instance.start_time, 'YYYYMMDD') || '/'
+        ELSE '/opt/dolphinscheduler/logs/' || to_char(instance.start_time, 'YYYYMMDD') || '/'
             || instance.workflow_definition_code || '/' || instance.workflow_definition_version || '/'
             || instance.id || '/' || task.id || '.log'
     END,
     0,
     0,
     1000 + task.id % 30000,
-    '',
     '{"rawScript":"load.sh ' || task.number || '"}',
     1,
     1,
@@ -406,7 +404,7 @@ INSERT INTO t_ds_task_instance (
 SELECT
     1000000000 + id, 'left_behind', 'SHELL', project_code + 501001, 1000000000 + id, project_code, 7, root_start,
     root_start, root_start + duration, 'worker-0.internal:1234',
-    '/opt/dolphinscheduler/worker-server/logs/left_behind/' || id || '.log'
+    '/opt/dolphinscheduler/logs/left_behind/' || id || '.log'
 FROM demo_instance
 WHERE is_rare AND kind = 4;
 

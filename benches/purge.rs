@@ -1,1 +1,3 @@
+//! Nothing is measured yet.
+
 fn main() {}

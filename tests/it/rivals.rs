@@ -93,7 +93,7 @@ fn a_locked_row_of_a_child_table_is_retried_then_recorded() -> Result<()> {
         "{rule}"
     );
     ensure!(
-        rule["failures"][0]["key"] == key.to_string() && rule["retries"].as_i64() > Some(3),
+        rule["failures"][0]["key"] == json!(key.to_string()) && rule["retries"].as_i64() > Some(3),
         "{rule}"
     );
     rig::check_whole(&mut client)?;

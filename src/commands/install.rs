@@ -48,14 +48,16 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         }
         applied.push(name(file));
     }
-    if stopping > 0 {
+    // An installation without overruled findings takes the note of an earlier one away.
+    let overruled = (stopping > 0).then(|| record(&findings).to_string());
+    if overruled.is_some() || applied.iter().any(|file| file.starts_with("40_")) {
         let sql = format!(
             "SELECT {}.record_forced_install($1::jsonb)::text",
             session.control
         );
-        session
-            .database
-            .query(&sql, &[Some(&record(&findings).to_string())])?;
+        session.database.query(&sql, &[overruled.as_deref()])?;
+    }
+    if stopping > 0 {
         ui.warning(
             "installed in spite of errors; they are recorded, and `windrow status` shows it",
         );

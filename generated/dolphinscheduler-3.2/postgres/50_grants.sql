@@ -40,7 +40,8 @@ DO $windrow$
 DECLARE
     v_object record;
 BEGIN
-    IF NOT pg_catalog.pg_has_role(current_user, 'windrow_dolphinscheduler_3_2_owner', 'MEMBER') THEN
+    -- From version 16 on, who creates a role may administer it, but neither use it nor give anything to it.
+    IF NOT pg_catalog.pg_has_role(current_user, 'windrow_dolphinscheduler_3_2_owner', CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
         EXECUTE format('GRANT windrow_dolphinscheduler_3_2_owner TO %I', current_user);
     END IF;
     EXECUTE format('GRANT CREATE ON DATABASE %I TO windrow_dolphinscheduler_3_2_owner', current_database());

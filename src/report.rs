@@ -289,7 +289,8 @@ pub fn status(document: &Value) -> String {
                     "backlog    {rule}: {families} past the retention; `windrow preview` tells which may go"
                 )
             }
-            "windrow_backlog_oldest_age_seconds" => {
+            // Nothing past the retention has no age.
+            "windrow_backlog_oldest_age_seconds" if value > 0.0 => {
                 let age = Duration::from_secs_f64(value.clamp(0.0, 1e11));
                 writeln!(
                     out,

@@ -7,7 +7,7 @@ use super::{Exit, Session, bundle};
 use crate::bundle::{File, Statement};
 use crate::cli::Install;
 use crate::db::Database;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fit::Severity;
 use crate::interrupt;
 use crate::ui::Ui;
@@ -48,14 +48,16 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         }
         applied.push(name(file));
     }
-    if stopping > 0 {
+    // An installation without overruled findings takes the note of an earlier one away.
+    let overruled = (stopping > 0).then(|| record(&findings).to_string());
+    if overruled.is_some() || is_forced(&mut session) {
         let sql = format!(
             "SELECT {}.record_forced_install($1::jsonb)::text",
             session.control
         );
-        session
-            .database
-            .query(&sql, &[Some(&record(&findings).to_string())])?;
+        session.database.query(&sql, &[overruled.as_deref()])?;
+    }
+    if stopping > 0 {
         ui.warning(
             "installed in spite of errors; they are recorded, and `windrow status` shows it",
         );
@@ -70,6 +72,18 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     } else {
         Exit::Clean
     })
+}
+
+/// Whether an earlier installation overruled something; a role that may not read this may not clear it either.
+fn is_forced(session: &mut Session) -> bool {
+    let sql = format!(
+        "SELECT 1 FROM {}.control WHERE forced_install IS NOT NULL",
+        session.control
+    );
+    session
+        .database
+        .query(&sql, &[])
+        .is_ok_and(|rows| !rows.is_empty())
 }
 
 /// The files that change something, without the undo and what is to be left out.
@@ -234,9 +248,16 @@ fn failed(file: &File, applied: &[&str], error: anyhow::Error) -> Failure {
     } else {
         "it was rolled back"
     };
-    Failure::new(format!("cannot install `{}`", name(file)))
+    let denied = failure::sqlstate(&error) == Some("42501");
+    let mut failure = Failure::new(format!("cannot install `{}`", name(file)))
         .caused_by(error)
-        .detail(format!("{fate}; {state}"))
+        .detail(format!("{fate}; {state}"));
+    if denied {
+        failure = failure.hint(
+            "who installs must own the tables, and may create schemas in the database and roles (CREATEROLE)",
+        );
+    }
+    failure
         .hint("running `windrow install` again is safe: it goes over what stands and on from there")
 }
 

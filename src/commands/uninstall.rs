@@ -23,7 +23,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
     };
     if !args.yes {
-        for statement in &file.statements {
+        for statement in file.statements.iter().filter(|statement| drops(statement)) {
             ui.data(&statement.what);
         }
         ui.hint(&format!(
@@ -44,9 +44,11 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                     .execute(&statement.sql)
                     .map(|()| ui.done(&statement.what, start.elapsed()))
             }
-            group => session
-                .database
-                .transaction(group, &mut |statement, took| ui.done(&statement.what, took)),
+            group => session.database.transaction(group, &mut |statement, took| {
+                if drops(statement) {
+                    ui.done(&statement.what, took);
+                }
+            }),
         };
         done.map_err(|error| interrupt::explain(error, "uninstall"))
             .map_err(|error| {
@@ -63,4 +65,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         bundle.control, session.url
     ));
     Ok(Exit::Clean)
+}
+
+/// Whether a statement takes something away, and does not only set a time-out for those that do.
+fn drops(statement: &Statement) -> bool {
+    !statement.what.starts_with("set ")
 }

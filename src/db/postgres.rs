@@ -28,10 +28,14 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     let mut config = config(url);
     let heard = Arc::clone(&notices);
     config.notice_callback(move |notice| {
-        // IF EXISTS, IF NOT EXISTS and a repeated GRANT are answered by what was asked for.
+        // IF EXISTS, IF NOT EXISTS, CASCADE and a repeated GRANT are answered by what was asked for.
         let is_routine = notice.message().ends_with(", skipping")
+            || notice.message().starts_with("drop cascades to ")
             || *notice.code() == SqlState::DUPLICATE_OBJECT
-            || notice.message().contains(" is already a member of role ");
+            || notice.message().contains(" is already a member of role ")
+            || notice
+                .message()
+                .contains(" has already been granted membership in role ");
         if !is_routine && ["NOTICE", "WARNING"].contains(&notice.severity()) {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             heard.push(notice.message().to_owned());

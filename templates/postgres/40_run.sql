@@ -743,14 +743,16 @@ BEGIN
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
             WHEN 'PAUSED' = ANY (p_reasons) THEN 'paused'
             WHEN cardinality(p_keys) = 0 THEN 'all named families are gone'
+            WHEN cardinality(p_keys) = 1 THEN '1 named family stays'
             ELSE format('%s named families stay', cardinality(p_keys))
         END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND {{ control }}.is_own(p_run);
+    -- Joined as text: jsonb would forget the order of the tables.
     RETURN (
-        {{ control }}.run_result(p_run)::jsonb
-        || jsonb_build_object('refused', coalesce((SELECT jsonb_object_agg(k.key, k.reason) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}'))
+        left({{ control }}.run_result(p_run)::text, -1) || ', "refused" : '
+        || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}')::text || '}'
     )::json;
 END
 $windrow$;
@@ -1010,12 +1012,17 @@ BEGIN
         RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
             USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
-        INSERT INTO {{ control }}.setting AS s (rule, name, value)
-        VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
-        ON CONFLICT (rule, name) DO UPDATE
-        SET value = excluded.value,
-            changed_by = excluded.changed_by,
-            changed_at = clock_timestamp();
+        BEGIN
+            INSERT INTO {{ control }}.setting AS s (rule, name, value)
+            VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
+            ON CONFLICT (rule, name) DO UPDATE
+            SET value = excluded.value,
+                changed_by = excluded.changed_by,
+                changed_at = clock_timestamp();
+        EXCEPTION WHEN check_violation THEN
+            RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
+                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+        END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
 END
@@ -1070,7 +1077,7 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.finish_artifact(bigint, text) IS
     'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body @body@]';
 
--- record_forced_install: what `windrow install --force` overruled.
+-- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
 --# create function {{ control }}.record_forced_install
 CREATE OR REPLACE FUNCTION {{ control }}.record_forced_install(p_findings jsonb)
 RETURNS void
@@ -1079,11 +1086,13 @@ SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $windrow$
     UPDATE {{ control }}.control
-    SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);
+    SET forced_install = CASE
+        WHEN p_findings IS NOT NULL THEN jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings)
+    END;
 $windrow$;
 --# comment on function {{ control }}.record_forced_install
 COMMENT ON FUNCTION {{ control }}.record_forced_install(jsonb) IS
-    'Notes the findings of the check that an installation overruled. [body @body@]';
+    'Notes the findings of the check that an installation overruled; NULL clears the note. [body @body@]';
 
 -- verify: is everything as it should be?
 --# create function {{ control }}.verify

@@ -32,16 +32,23 @@ DROP INDEX CONCURRENTLY IF EXISTS {{ index.qualified }};
 --# drop roles
 DO $windrow$
 DECLARE
-    v_role text;
+    v_role   text;
+    v_joined boolean;
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['{{ control }}_operator', '{{ control }}_auditor', '{{ control }}_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            IF pg_catalog.pg_has_role(current_user, v_role, 'USAGE') THEN
-                EXECUTE format('DROP OWNED BY %I', v_role);
+            -- Only a member may take the rights away that a role has here.
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            IF v_joined THEN
+                EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;
+            EXECUTE format('DROP OWNED BY %I', v_role);
             BEGIN
                 EXECUTE format('DROP ROLE %I', v_role);
             EXCEPTION WHEN dependent_objects_still_exist THEN
+                IF v_joined THEN
+                    EXECUTE format('REVOKE %I FROM %I', v_role, current_user);
+                END IF;
                 RAISE NOTICE 'role % stays: another database still needs it', v_role;
             END;
         END IF;

@@ -706,19 +706,21 @@ BEGIN
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
             WHEN 'PAUSED' = ANY (p_reasons) THEN 'paused'
             WHEN cardinality(p_keys) = 0 THEN 'all named families are gone'
+            WHEN cardinality(p_keys) = 1 THEN '1 named family stays'
             ELSE format('%s named families stay', cardinality(p_keys))
         END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND windrow_dolphinscheduler_3_2.is_own(p_run);
+    -- Joined as text: jsonb would forget the order of the tables.
     RETURN (
-        windrow_dolphinscheduler_3_2.run_result(p_run)::jsonb
-        || jsonb_build_object('refused', coalesce((SELECT jsonb_object_agg(k.key, k.reason) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}'))
+        left(windrow_dolphinscheduler_3_2.run_result(p_run)::text, -1) || ', "refused" : '
+        || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}')::text || '}'
     )::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 9e08843a0360]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 884f8990b657]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.pause(p_reason text DEFAULT NULL)
@@ -1012,18 +1014,23 @@ BEGIN
         RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
             USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
-        INSERT INTO windrow_dolphinscheduler_3_2.setting AS s (rule, name, value)
-        VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
-        ON CONFLICT (rule, name) DO UPDATE
-        SET value = excluded.value,
-            changed_by = excluded.changed_by,
-            changed_at = clock_timestamp();
+        BEGIN
+            INSERT INTO windrow_dolphinscheduler_3_2.setting AS s (rule, name, value)
+            VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
+            ON CONFLICT (rule, name) DO UPDATE
+            SET value = excluded.value,
+                changed_by = excluded.changed_by,
+                changed_at = clock_timestamp();
+        EXCEPTION WHEN check_violation THEN
+            RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
+                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+        END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_dolphinscheduler_3_2.setting_of(v_rule, v_name));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body 01684f6d559b]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body fdf30270988b]';
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.claim_artifacts(p_limit integer)
@@ -1067,7 +1074,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.finish_artifact(bigint, text) IS
     'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 10260eb6148d]';
 
--- record_forced_install: what `windrow install --force` overruled.
+-- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.record_forced_install(p_findings jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
@@ -1075,10 +1082,12 @@ SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $windrow$
     UPDATE windrow_dolphinscheduler_3_2.control
-    SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);
+    SET forced_install = CASE
+        WHEN p_findings IS NOT NULL THEN jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings)
+    END;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.record_forced_install(jsonb) IS
-    'Notes the findings of the check that an installation overruled. [body 963df6350151]';
+    'Notes the findings of the check that an installation overruled; NULL clears the note. [body 9a3889c4522e]';
 
 -- verify: is everything as it should be?
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.verify(p_options jsonb DEFAULT '{}')

@@ -47,16 +47,23 @@ DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_t_ds_alert_process_instance_
 -- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
 DO $windrow$
 DECLARE
-    v_role text;
+    v_role   text;
+    v_joined boolean;
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['windrow_dolphinscheduler_3_2_operator', 'windrow_dolphinscheduler_3_2_auditor', 'windrow_dolphinscheduler_3_2_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            IF pg_catalog.pg_has_role(current_user, v_role, 'USAGE') THEN
-                EXECUTE format('DROP OWNED BY %I', v_role);
+            -- Only a member may take the rights away that a role has here.
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            IF v_joined THEN
+                EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;
+            EXECUTE format('DROP OWNED BY %I', v_role);
             BEGIN
                 EXECUTE format('DROP ROLE %I', v_role);
             EXCEPTION WHEN dependent_objects_still_exist THEN
+                IF v_joined THEN
+                    EXECUTE format('REVOKE %I FROM %I', v_role, current_user);
+                END IF;
                 RAISE NOTICE 'role % stays: another database still needs it', v_role;
             END;
         END IF;

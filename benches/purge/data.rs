@@ -96,6 +96,8 @@ impl Lab {
                 .batch_execute(&statement.sql)
                 .with_context(|| format!("cannot {}", statement.what))?;
         }
+        // A copy is cold, which a table in service is not.
+        client.batch_execute("CREATE EXTENSION pg_prewarm")?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;
         let as_of = client
             .query_one("SELECT clock_timestamp()::text", &[])?
@@ -128,7 +130,10 @@ impl Lab {
             ),
             &[&outbox],
         )?;
-        client.batch_execute("CHECKPOINT")?;
+        client.batch_execute(
+            "SELECT pg_prewarm(oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i');
+             CHECKPOINT",
+        )?;
         Ok(())
     }
 

@@ -9,7 +9,6 @@
 
 mod data;
 mod report;
-mod stub;
 
 use std::env;
 use std::fs;

@@ -66,20 +66,26 @@ impl Dialect {
         self.expression(Expr::val(value))
     }
 
-    /// A condition on a column of the row alias `row`: one value with `=`, several with `IN`.
-    pub fn condition(self, row: &str, condition: &Condition) -> String {
-        self.compare(
-            Expr::col((Alias::new(row), Alias::new(&condition.column.name))),
-            &condition.values,
-        )
+    /// A condition on a column: one value with `=`, several with `IN`.
+    pub fn condition(self, condition: &Condition) -> String {
+        let column = Expr::col(Alias::new(&condition.column.name));
+        let mut literals: Vec<SimpleExpr> = condition
+            .values
+            .iter()
+            .map(|value| match value {
+                Literal::Integer(number) => Expr::val(*number),
+                Literal::Text(text) => Expr::val(text.as_str()),
+            })
+            .collect();
+        self.expression(match literals.len() {
+            1 => column.eq(literals.remove(0)),
+            _ => column.is_in(literals),
+        })
     }
 
-    /// The same condition without a row alias, as an index predicate wants it.
-    pub fn index_condition(self, condition: &Condition) -> String {
-        self.compare(
-            Expr::col(Alias::new(&condition.column.name)),
-            &condition.values,
-        )
+    /// The same condition on a column of the row alias `row`.
+    pub fn condition_of(self, row: &str, condition: &Condition) -> String {
+        format!("{row}.{}", self.condition(condition))
     }
 
     /// Name of a column type.
@@ -95,21 +101,6 @@ impl Dialect {
                 Kind::Timestamptz => "timestamptz",
             },
         }
-    }
-
-    fn compare(self, column: Expr, values: &[Literal]) -> String {
-        let mut literals: Vec<SimpleExpr> = values
-            .iter()
-            .map(|value| match value {
-                Literal::Integer(number) => Expr::val(*number),
-                Literal::Text(text) => Expr::val(text.as_str()),
-            })
-            .collect();
-        let expression = match literals.len() {
-            1 => column.eq(literals.remove(0)),
-            _ => column.is_in(literals),
-        };
-        self.expression(expression)
     }
 
     fn expression(self, expression: SimpleExpr) -> String {

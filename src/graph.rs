@@ -3,6 +3,13 @@
 //! A `Graph` knows no dialect and no SQL text. What can be wrong with a spec is found while it is built, as
 //! diagnostics; a graph without errors is always fit to be planned.
 
+mod names;
+mod rules;
+mod tables;
+
+use crate::diagnostic::Diagnostic;
+use crate::spec::{Spec, Text};
+
 /// Index of a table in [`Graph::tables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub usize);
@@ -246,5 +253,83 @@ impl Graph {
     /// The table behind an id.
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]
+    }
+}
+
+/// Resolves every name of a spec. The text is what the spec was read from; it gives the findings their places.
+///
+/// Beside errors the graph lacks what they are about and is fit for nothing but further checks.
+pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let name = names::spec_name(spec.name.as_ref(), &mut diagnostics);
+    let value = |field: &Option<Text>, default: &str| {
+        field
+            .as_ref()
+            .map_or(default, |field| field.get_ref())
+            .to_owned()
+    };
+    if let Some(schema) = &spec.schema {
+        names::identifier(schema, "schema", &mut diagnostics);
+    }
+    if let Some(title) = &spec.title {
+        names::title(title, &mut diagnostics);
+    }
+    if let Some(zone) = &spec.time_zone {
+        names::time_zone(zone, &mut diagnostics);
+    }
+    if let Some(schedule) = &spec.schedule {
+        names::schedule(text, schedule, &mut diagnostics);
+    }
+    let resolved = tables::resolve(spec, text, &mut diagnostics);
+    let ignored = tables::ignored(spec, &mut diagnostics);
+    let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
+    tables::check_reached(spec, &resolved, &mut diagnostics);
+    let graph = Graph {
+        title: value(&spec.title, &name),
+        schema: value(&spec.schema, "public"),
+        time_zone: value(&spec.time_zone, "UTC"),
+        schedule: value(&spec.schedule, "7 * * * *"),
+        name,
+        tables: resolved.tables,
+        ignored,
+        rules,
+    };
+    (graph, diagnostics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order of the only rule of a spec with these tables.
+    fn order(tables: &str) -> Vec<String> {
+        let text = format!(
+            "name = \"x\"\n[tables]\n{tables}\n[rules.x]\nstrategy = \"end-time\"\nroot = \"m_root\"\n\
+             final = {{ state = 1 }}\nend_time = \"ended\"\nretention = {{ default = \"30d\" }}\n"
+        );
+        let (spec, _) = crate::spec::parse(&text);
+        let (graph, _) = build(&spec.expect("a spec"), &text);
+        graph.rules[0]
+            .order
+            .iter()
+            .map(|id| graph.table(*id).name.clone())
+            .collect()
+    }
+
+    #[test]
+    fn children_go_before_parents_and_additions_elsewhere_change_nothing() {
+        let tables = r#"
+m_root = { key = "id integer" }
+b_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
+z_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
+a_leaf = { parents = ["b_id -> b_part.id", "z_id -> z_part.id", "root_id -> m_root.id"] }
+other  = { key = "id integer" }
+"#;
+        assert_eq!(order(tables), ["a_leaf", "b_part", "z_part", "m_root"]);
+        let more = "c_leaf = { parents = [\"z_id -> z_part.id\", \"other_id -> other.id\"] }\nd_far = { parents = [\"o -> other.id\"] }\n";
+        assert_eq!(
+            order(&format!("{tables}{more}")),
+            ["a_leaf", "b_part", "c_leaf", "z_part", "m_root"]
+        );
     }
 }

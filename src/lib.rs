@@ -8,9 +8,22 @@
 //! ```
 
 pub mod bundle;
+pub mod catalog;
+pub mod cli;
+pub mod commands;
+pub mod db;
 pub mod demo;
+pub mod diagnostic;
 pub mod dialect;
+pub mod draw;
+pub mod failure;
+pub mod fit;
 pub mod graph;
+pub mod interrupt;
+pub mod lint;
 pub mod plan;
 pub mod render;
+pub mod report;
 pub mod sandbox;
+pub mod spec;
+pub mod ui;

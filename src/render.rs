@@ -456,6 +456,8 @@ struct StepView {
     position: usize,
     table: String,
     table_literal: String,
+    /// The qualified name as a literal, to be cast to regclass.
+    table_class: String,
     why: String,
     edges: Vec<EdgeView>,
 }
@@ -509,6 +511,7 @@ struct RootView {
 #[derive(Serialize, Clone)]
 struct IndexView {
     name: String,
+    ident: String,
     literal: String,
     qualified: String,
     table: String,
@@ -617,12 +620,12 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
     let candidates: Vec<String> = rule
         .candidates
         .iter()
-        .map(|condition| dialect.condition("i", condition))
+        .map(|condition| dialect.condition_of("i", condition))
         .collect();
     let finals: Vec<String> = rule
         .r#final
         .iter()
-        .map(|condition| dialect.condition("i", condition))
+        .map(|condition| dialect.condition_of("i", condition))
         .collect();
     let mut level_columns = vec![
         format!(
@@ -643,6 +646,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             position: index + 1,
             table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
+            table_class: dialect
+                .text(&dialect.qualified(&graph.schema, &graph.table(step.table).name)),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
@@ -750,7 +755,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         candidates,
         eligible: plan::eligible(rule)
             .iter()
-            .map(|condition| dialect.condition("i", condition))
+            .map(|condition| dialect.condition_of("i", condition))
             .collect(),
         closed: rule.shared == Shared::Closed,
         links: rule
@@ -884,6 +889,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     let name = index_name(dialect, &table.name, &index.columns);
     IndexView {
         literal: dialect.text(&name),
+        ident: dialect.ident(&name),
         qualified: dialect.qualified(&graph.schema, &name),
         table: dialect.qualified(&graph.schema, &table.name),
         table_literal: dialect.text(&table.name),
@@ -896,7 +902,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         predicates: index
             .conditions
             .iter()
-            .map(|condition| dialect.index_condition(condition))
+            .map(|condition| dialect.condition(condition))
             .collect(),
         why: index.why.clone(),
         name,
@@ -931,37 +937,37 @@ fn lock_class(control: &str) -> i32 {
 
 /// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
 fn variable(graph: &Graph, id: TableId) -> String {
-    let name: String = graph
-        .table(id)
-        .name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '_'
-            }
-        })
-        .take(48)
-        .collect();
-    let clashes = graph
+    let plain = |name: &str| -> String {
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
+            .take(48)
+            .collect()
+    };
+    let name = plain(&graph.table(id).name);
+    match graph
         .tables
         .iter()
-        .filter(|table| table.name.to_ascii_lowercase().starts_with(&name))
+        .filter(|table| plain(&table.name) == name)
         .count()
-        > 1;
-    if clashes {
-        format!("k_{name}_{}", id.0)
-    } else {
-        format!("k_{name}")
+    {
+        1 => format!("k_{name}"),
+        _ => format!("k_{name}_{}", id.0),
     }
 }
 
-/// What a scope or key may look like, as a regular expression.
+/// What a scope or key may look like, as a regular expression. A value has one spelling, the server's own: two policies
+/// for one scope would leave open which of them holds.
 const fn pattern(kind: Kind) -> &'static str {
     match kind {
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^-?[0-9]{1,18}$",
-        Kind::Uuid => "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
+        // A cast finds what is out of range.
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,18})$",
+        Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
         Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
     }
 }

@@ -51,11 +51,11 @@ ALTER TABLE {{ control }}.policy
 --# create constraint policy_{{ rule.name }}
 ALTER TABLE {{ control }}.policy
     ADD CONSTRAINT policy_{{ rule.name }} CHECK (
-        rule <> {{ rule.literal }}
-        OR (
-            retention_seconds >= {{ rule.minimum }}
-            AND scope ~ {{ rule.scope_pattern }}
-        )
+        CASE
+            WHEN rule <> {{ rule.literal }} THEN true
+            WHEN retention_seconds < {{ rule.minimum }} OR scope !~ {{ rule.scope_pattern }} THEN false
+            ELSE scope::{{ rule.scope_type }} IS NOT NULL
+        END
     );
 --# comment on constraint policy_{{ rule.name }}
 COMMENT ON CONSTRAINT policy_{{ rule.name }} ON {{ control }}.policy IS
@@ -135,6 +135,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     retries        bigint      NOT NULL DEFAULT 0,
     retries_in_row integer     NOT NULL DEFAULT 0,
     batch_families integer     NOT NULL,
+    halving        boolean     NOT NULL DEFAULT false,
     cursor_time    text,
     cursor_key     text,
     table_names    text[]      NOT NULL,
@@ -146,7 +147,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
 );
 --# comment on table {{ control }}.run_rule
 COMMENT ON TABLE {{ control }}.run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size. gone: what a dry run already counted.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted.';
 --# create view {{ control }}.run_table
 CREATE OR REPLACE VIEW {{ control }}.run_table AS
 SELECT
@@ -218,7 +219,7 @@ DECLARE
     v_part text[];
     v_sum  bigint := 0;
 BEGIN
-    v_part := regexp_match(upper(p_duration), '^P?(?:(\d{1,9})W)?(?:(\d{1,9})D)?T?(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?$');
+    v_part := regexp_match(upper(p_duration), '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
     IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
         RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
             USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';
@@ -228,6 +229,11 @@ BEGIN
            + coalesce(v_part[3]::bigint, 0) * 3600
            + coalesce(v_part[4]::bigint, 0) * 60
            + coalesce(v_part[5]::bigint, 0);
+    -- A thousand years: beyond, the calendar of timestamps ends, and every run with it.
+    IF v_sum > 31557600000 THEN
+        RAISE EXCEPTION 'too long a duration: %', quote_literal(p_duration)
+            USING ERRCODE = '22023', HINT = 'The longest one is a thousand years.';
+    END IF;
     RETURN v_sum;
 END
 $windrow$;

@@ -8,7 +8,7 @@ SET statement_timeout = 0;
 {% for index in indexes %}
 -- {{ index.why }}
 --! create index {{ index.name }}
-CREATE INDEX CONCURRENTLY IF NOT EXISTS {{ index.name }}
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {{ index.ident }}
     ON {{ index.table }} ({{ index.columns }})
 {%- if index.predicates | length > 0 %}
     WHERE {{ index.predicates | join(sep="

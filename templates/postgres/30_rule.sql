@@ -54,6 +54,8 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, text) IS
     'Cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]';
 
+-- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
+
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 --# create function {{ control }}.{{ rule.name }}_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
@@ -67,6 +69,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
 RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
@@ -143,6 +146,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET enable_nestloop = off
 SET plan_cache_mode = force_generic_plan
@@ -283,11 +287,13 @@ BEGIN
             END
             ORDER BY m.position
         ),
-        array_agg({% if rule.per %}coalesce(s.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
+        array_agg({% if rule.per %}coalesce(p.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
     INTO v_cutoff, v_artifacts
 {%- if rule.per %}
     FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope;
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND p.scope = m.scope::text;
 {%- else %}
     FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
 {%- endif %}
@@ -413,6 +419,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
@@ -474,6 +481,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET jit = off
 SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
@@ -487,6 +495,10 @@ DECLARE
     v_more      bigint;
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
+    END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
     PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
@@ -533,7 +545,34 @@ BEGIN
 {%- endfor %}
     IF v_rows <> cardinality(o_members) THEN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
-            USING HINT = 'A trigger or a row security policy keeps them. The batch is rolled back.';
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    IF EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+{%- for step in rule.steps %}
+            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
+{%- endfor %}
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    ) THEN
+{%- for step in rule.steps %}
+        IF EXISTS (
+            SELECT FROM {{ step.table }} AS t
+            WHERE {% for edge in step.edges %}{% if not loop.first %}
+               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endfor %}
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+{%- endfor %}
     END IF;
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
@@ -550,6 +589,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timesta
 RETURNS {{ rule.key_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i.{{ rule.key }}
@@ -571,7 +611,8 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
     'Roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]';
 
 -- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over.
+-- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
+-- search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
 --# create function {{ control }}.{{ rule.name }}_step
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
 RETURNS text
@@ -596,7 +637,7 @@ BEGIN
     SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
 
     -- Everything that may end a run is looked at before every batch.
-    IF v_run.status <> 'running' THEN
+    IF NOT {{ control }}.is_own(p_run) THEN
         RETURN 'the run was ended from outside';
     END IF;
     IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
@@ -614,27 +655,41 @@ BEGIN
         RETURN 'run_families reached';
     END IF;
 
+    -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
-    FROM {{ control }}.{{ rule.name }}_next(
-        v_run.as_of,
-        {{ control }}.seconds(v_run.options ->> 'retention'),
-        v_run.options ->> 'scope',
-        coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
-        coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
-        v_take
+    FROM (
+        SELECT g.root, g.ended
+        FROM {{ control }}.{{ rule.name }}_next(
+            v_run.as_of,
+            {{ control }}.seconds(v_run.options ->> 'retention'),
+            v_run.options ->> 'scope',
+            coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
+            coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
+            v_take + cardinality(v_progress.gone)
+        ) AS g
+        -- What a dry run has already counted is still there, but no longer a root to look at.
+        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
+        ORDER BY g.ended, g.root
+        LIMIT v_take
     ) AS n;
     IF v_roots IS NULL THEN
         RETURN 'nothing left';
     END IF;
     v_last := cardinality(v_roots);
 
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
         SELECT * INTO v_batch
         FROM {{ control }}.{{ rule.name }}_batch(
             p_run,
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root::text <> ALL (v_progress.gone)),
+            v_roots,
             v_run.as_of,
             {{ control }}.seconds(v_run.options ->> 'retention'),
             v_run.options ->> 'scope',
@@ -675,6 +730,7 @@ BEGIN
         SET retries = r.retries + 1,
             retries_in_row = 0,
             batch_families = v_last / 2,
+            halving = true,
             updated_at = clock_timestamp()
         WHERE r.run_id = p_run
           AND r.rule = {{ rule.literal }};
@@ -685,8 +741,8 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, v_roots[1]::text, v_sqlstate, v_message)
         ON CONFLICT (run_id, rule, key) DO NOTHING;
         SELECT
-            '{}'::{{ rule.id_type }}[] AS o_members, 0 AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
-            v_roots AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            '{}'::{{ rule.id_type }}[] AS o_members, 0::bigint AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
+            v_roots::{{ rule.id_type }}[] AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
             ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
         INTO v_batch;
     END IF;
@@ -701,10 +757,14 @@ BEGIN
         ),
         batches = r.batches + 1,
         retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families')),
+        batch_families = CASE
+            WHEN r.halving AND v_last > 1 THEN v_last / 2
+            ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families'))
+        END,
+        halving = r.halving AND v_last > 1,
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %}::text[] ELSE r.gone END,
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = {{ rule.literal }};
@@ -724,6 +784,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET datestyle = 'ISO, YMD'
 AS $windrow$
 DECLARE
@@ -731,6 +792,7 @@ DECLARE
     v_scope     text := p_options ->> 'scope';
     v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_families');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
+    v_take      bigint;
     v_judged    record;
     v_roots     {{ rule.key_type }}[];
     v_ends      {{ rule.time_type }}[];
@@ -759,9 +821,16 @@ BEGIN
     v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[];
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
+        v_take := greatest(least(v_batch, v_limit - v_families), 1);
         SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
         INTO v_roots, v_ends
-        FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_batch, v_limit - v_families), 1)) AS n;
+        FROM (
+            SELECT g.root, g.ended
+            FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
+            WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
+            ORDER BY g.ended, g.root
+            LIMIT v_take
+        ) AS n;
         EXIT WHEN v_roots IS NULL;
         IF v_families >= v_limit THEN
             v_more := true;
@@ -772,8 +841,7 @@ BEGIN
         v_key := v_roots[v_last];
         SELECT * INTO v_judged
         FROM {{ control }}.{{ rule.name }}_judge(
-            ARRAY(SELECT r.root FROM unnest(v_roots) AS r(root) WHERE r.root NOT IN (SELECT g.id FROM unnest(v_gone) AS g(id))),
-            p_as_of, v_retention, v_scope, false, false, v_gone
+            v_roots, p_as_of, v_retention, v_scope, false, false, v_gone
         );
         v_batches := v_batches + 1;
         v_families := v_families + v_judged.o_families;

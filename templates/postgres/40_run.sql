@@ -104,6 +104,77 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.check_run_options(jsonb) IS
     'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body @body@]';
 
+-- is_alive: whether the call that opened a run of the ledger still goes on.
+-- Its session holds a lock from begin to end. An error that nothing can catch, such as a cancel between two batches,
+-- leaves that lock to a session that does nothing: a session at work has a transaction, but for an instant at COMMIT.
+--# create function {{ control }}.is_alive
+CREATE OR REPLACE FUNCTION {{ control }}.is_alive(p_run bigint, p_pid integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    IF p_pid = pg_backend_pid() OR NOT EXISTS (
+        SELECT FROM pg_locks AS l
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+          AND l.pid = p_pid
+          AND l.classid::bigint = {{ lock_class }}
+          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objsubid = 2
+    ) THEN
+        RETURN false;
+    END IF;
+    FOR v_look IN 1..10 LOOP
+        IF EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'virtualxid' AND l.pid = p_pid) THEN
+            RETURN true;
+        END IF;
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+    RETURN false;
+END
+$windrow$;
+--# comment on function {{ control }}.is_alive
+COMMENT ON FUNCTION {{ control }}.is_alive(bigint, integer) IS
+    'Whether the session p_pid that opened run p_run still works on it. [body @body@]';
+
+-- run_unlock: gives back the locks of this session's runs.
+--# create function {{ control }}.run_unlock
+CREATE OR REPLACE FUNCTION {{ control }}.run_unlock()
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT pg_advisory_unlock({{ lock_class }}, l.objid::bigint::integer)
+    FROM pg_locks AS l
+    WHERE l.locktype = 'advisory'
+      AND l.pid = pg_backend_pid()
+      AND l.classid::bigint = {{ lock_class }}
+      AND l.objid::bigint >= 16
+      AND l.objsubid = 2;
+$windrow$;
+--# comment on function {{ control }}.run_unlock
+COMMENT ON FUNCTION {{ control }}.run_unlock() IS
+    'Gives back the locks of the runs of this session; a session has one run at a time. [body @body@]';
+
+-- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
+--# create function {{ control }}.is_own
+CREATE OR REPLACE FUNCTION {{ control }}.is_own(p_run bigint)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT EXISTS (
+        SELECT FROM {{ control }}.run AS r
+        WHERE r.run_id = p_run
+          AND r.status = 'running'
+          AND r.backend_pid = pg_backend_pid()
+    );
+$windrow$;
+--# comment on function {{ control }}.is_own
+COMMENT ON FUNCTION {{ control }}.is_own(bigint) IS
+    'Whether run p_run is open and belongs to this session. [body @body@]';
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 --# create function {{ control }}.run_begin
 CREATE OR REPLACE FUNCTION {{ control }}.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -115,7 +186,7 @@ DECLARE
     v_control {{ control }}.control%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
-    v_rival   text;
+    v_rival   {{ control }}.run%ROWTYPE;
 BEGIN
     PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
     v_as_of := {{ control }}.check_run_options(p_options);
@@ -136,24 +207,24 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. The lock is the session's: it outlives COMMIT and ends with the session.
-    IF NOT pg_try_advisory_lock({{ lock_class }}, 1) THEN
-        SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        INTO v_rival
-        FROM {{ control }}.run AS r
-        WHERE r.status = 'running'
-        ORDER BY r.run_id DESC
-        LIMIT 1;
-        o_refused := coalesce(v_rival, 'another run is starting or ending');
+    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 1) THEN
+        o_refused := 'another run is starting';
         RETURN;
     END IF;
-
-    -- Whoever holds the lock is the only run: what still says running has lost its session.
-    UPDATE {{ control }}.run AS r
-    SET status = 'crashed',
-        reason = 'its session vanished; what it committed stays',
-        finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
-    WHERE r.status = 'running';
+    FOR v_rival IN SELECT * FROM {{ control }}.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
+        IF NOT {{ control }}.is_alive(v_rival.run_id, v_rival.backend_pid) THEN
+            UPDATE {{ control }}.run AS r
+            SET status = 'crashed',
+                reason = 'its session vanished; what it committed stays',
+                finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+            WHERE r.run_id = v_rival.run_id
+              AND r.status = 'running';
+        ELSIF v_rival.trigger <> 'PURGE' THEN
+            o_refused := format('run %s is in progress (pid %s, since %s)', v_rival.run_id, v_rival.backend_pid, to_char(v_rival.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+            RETURN;
+        END IF;
+    END LOOP;
 
     INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -165,6 +236,10 @@ BEGIN
     )
     RETURNING run_id INTO o_run;
     PERFORM {{ control }}.run_open(o_run, p_options ->> 'rule');
+
+    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
+    PERFORM {{ control }}.run_unlock();
+    PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
 END
 $windrow$;
 --# comment on function {{ control }}.run_begin
@@ -212,6 +287,10 @@ DECLARE
     v_status text;
     v_days   bigint;
 BEGIN
+    IF NOT {{ control }}.is_own(p_run) THEN
+        PERFORM {{ control }}.run_unlock();
+        RETURN {{ control }}.run_result(p_run);
+    END IF;
 {%- for rule in rules %}
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
     IF p_reasons[(SELECT r.position FROM unnest(ARRAY[{{ rule_literals }}]) WITH ORDINALITY AS r(name, position) WHERE r.name = {{ rule.literal }})] = 'nothing left' THEN
@@ -240,10 +319,26 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
+    -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+    -- counted twice: count once more, over all members.
     UPDATE {{ control }}.run_rule AS r
-    SET gone = '{}'
+    SET gone = '{}',
+        table_rows = n.rows,
+        deleted_rows = (SELECT sum(t.rows) FROM unnest(n.rows) AS t(rows))
+    FROM (
+        SELECT
+            p.rule,
+            CASE p.rule
+{%- for rule in rules %}
+                WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
+{%- endfor %}
+            END AS rows
+        FROM {{ control }}.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.gone <> '{}'
+    ) AS n
     WHERE r.run_id = p_run
-      AND r.gone <> '{}';
+      AND r.rule = n.rule;
 
     -- The ledger keeps itself small.
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
@@ -252,13 +347,7 @@ BEGIN
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
-    PERFORM pg_advisory_unlock({{ lock_class }}, 1)
-    FROM pg_locks AS l
-    WHERE l.locktype = 'advisory'
-      AND l.pid = pg_backend_pid()
-      AND l.classid::bigint = ({{ lock_class }} & 4294967295)
-      AND l.objid = 1
-      AND l.objsubid = 2;
+    PERFORM {{ control }}.run_unlock();
     RETURN {{ control }}.run_result(p_run);
 END
 $windrow$;
@@ -348,13 +437,17 @@ COMMENT ON FUNCTION {{ control }}.run_result(bigint) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
-    v_rule    text;
+    v_rule    pg_catalog.text;
     v_run     bigint;
-    v_refused text;
-    v_state   text;
-    v_reasons text[] := '{}';
+    v_refused pg_catalog.text;
+    v_state   pg_catalog.text;
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
+    -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM {{ control }}.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -362,16 +455,25 @@ BEGIN
         RETURN;
     END IF;
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOREACH v_rule IN ARRAY ARRAY[{{ rule_literals }}] LOOP
         v_state := NULL;
-        IF p_options ->> 'rule' IS NULL OR p_options ->> 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+        IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
-                v_state := CASE v_rule
+                BEGIN
+                    v_state := CASE
 {%- for rule in rules %}
-                    WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
 {%- endfor %}
+                    END;
+                EXCEPTION
+                    WHEN query_canceled THEN
+                        v_state := 'cancelled';
+                    WHEN OTHERS THEN
+                        v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
                 END;
                 COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
                 EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
             END LOOP;
         END IF;
@@ -453,6 +555,8 @@ BEGIN
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM {{ control }}.run_open(v_run, v_rule);
+    PERFORM {{ control }}.run_unlock();
+    PERFORM pg_advisory_lock({{ lock_class }}, (16 + v_run % 1000000000)::integer);
     RETURN v_run;
 END
 $windrow$;
@@ -467,11 +571,21 @@ RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+DECLARE
+    v_valid boolean;
 BEGIN
 {%- for rule in rules %}
-    IF p_rule = {{ rule.literal }} AND (p_key ~ {{ rule.key_pattern }}) IS NOT TRUE THEN
-        RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
-            USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
+    IF p_rule = {{ rule.literal }} THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ {{ rule.key_pattern }}) AND p_key::{{ rule.key_type }} IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
+        END IF;
     END IF;
 {%- endfor %}
 END
@@ -486,6 +600,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_k
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
 DECLARE
     v_run      {{ control }}.run%ROWTYPE;
@@ -496,6 +611,13 @@ DECLARE
     v_message  text;
 BEGIN
     SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
     v_keys := ARRAY(
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i
@@ -555,30 +677,46 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
 CREATE OR REPLACE PROCEDURE {{ control }}.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_run     bigint;
-    v_key     text;
-    v_reason  text;
-    v_refused json;
-    v_keys    text[] := '{}';
-    v_reasons text[] := '{}';
+    v_rule    pg_catalog.text;
+    v_key     pg_catalog.text;
+    v_reason  pg_catalog.text;
+    v_keys    pg_catalog.text[] := '{}';
+    v_reasons pg_catalog.text[] := '{}';
 BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_run := {{ control }}.purge_begin(p_options);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    v_rule := {{ control }}.check_rule(p_options);
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
-        v_reason := CASE {{ control }}.check_rule(p_options)
+        BEGIN
+            v_reason := CASE
 {%- for rule in rules %}
-            WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
 {%- endfor %}
+            END;
+        EXCEPTION
+            WHEN query_canceled THEN
+                v_reason := 'CANCELLED';
         END;
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         IF v_reason IS NOT NULL THEN
             v_keys := pg_catalog.array_append(v_keys, v_key);
             v_reasons := pg_catalog.array_append(v_reasons, v_reason);
         END IF;
+        EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
     p_result := {{ control }}.purge_end(v_run, v_keys, v_reasons);
     COMMIT;
+    IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
+        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+    END IF;
 END
 $windrow$;
 --# comment on procedure {{ control }}.purge
@@ -593,11 +731,23 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
+    PERFORM {{ control }}.run_unlock();
     UPDATE {{ control }}.run AS r
-    SET status = CASE WHEN 'FAILED' = ANY (p_reasons) THEN 'failed' ELSE 'done' END,
-        reason = CASE WHEN cardinality(p_keys) = 0 THEN 'all named families are gone' ELSE format('%s named families stay', cardinality(p_keys)) END,
+    SET status = CASE
+            WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
+            WHEN 'FAILED' = ANY (p_reasons) THEN 'failed'
+            WHEN 'PAUSED' = ANY (p_reasons) THEN 'stopped'
+            ELSE 'done'
+        END,
+        reason = CASE
+            WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
+            WHEN 'PAUSED' = ANY (p_reasons) THEN 'paused'
+            WHEN cardinality(p_keys) = 0 THEN 'all named families are gone'
+            ELSE format('%s named families stay', cardinality(p_keys))
+        END,
         finished_at = clock_timestamp()
-    WHERE r.run_id = p_run;
+    WHERE r.run_id = p_run
+      AND {{ control }}.is_own(p_run);
     RETURN (
         {{ control }}.run_result(p_run)::jsonb
         || jsonb_build_object('refused', coalesce((SELECT jsonb_object_agg(k.key, k.reason) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}'))
@@ -644,6 +794,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.orphans()
 RETURNS TABLE (edge text, orphans bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $windrow$
 {%- for edge in edges %}
     SELECT {{ edge.literal }}, count(*)
@@ -684,6 +835,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.set_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      text;
@@ -744,6 +896,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule   text;
@@ -770,6 +923,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.set_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
@@ -810,6 +964,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
@@ -918,6 +1073,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.record_forced_install(p_findings jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
     UPDATE {{ control }}.control
     SET forced_install = jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings);

@@ -14,8 +14,16 @@ END
 $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
+-- A batch under way is waited for, and the next one finds nothing.
 --# drop schema {{ control }}
-DROP SCHEMA IF EXISTS {{ control }} CASCADE;
+DO $windrow$
+BEGIN
+    IF pg_catalog.to_regclass('{{ control }}.run') IS NOT NULL THEN
+        LOCK TABLE {{ control }}.run;
+    END IF;
+    DROP SCHEMA IF EXISTS {{ control }} CASCADE;
+END
+$windrow$;
 {% for index in indexes_reversed %}
 --! drop index {{ index.name }}
 DROP INDEX CONCURRENTLY IF EXISTS {{ index.qualified }};

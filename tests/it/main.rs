@@ -1,4 +1,16 @@
-//! The integration tests, in one binary.
+//! Everything that needs a server, in one binary so that it links once.
 
+mod cases;
+mod cli;
+mod crash;
+mod cron;
 mod demo;
+mod generated;
+mod oracle;
+mod poison;
+mod rig;
+mod rivals;
+mod roles;
 mod sandbox;
+mod support;
+mod tidy;

@@ -1,0 +1,46 @@
+# The one list of chores. `make demo` and `make test` need nothing but this checkout: they set up the rest.
+
+# Cargo as `.ci/setup` found or unpacked it.
+CARGO = .ci/cargo
+WINDROW = target/release/windrow
+
+.PHONY: help setup demo demo-down test check fmt generated generated-check bench build clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
+
+setup: ## Install what is missing (apt packages; asks sudo when not root)
+	@.ci/setup
+
+build: setup ## Build the release binary
+	@$(CARGO) build --release --quiet
+
+demo: build ## The main job on a throw-away PostgreSQL: load, preview, run, verify
+	@$(WINDROW) demo
+
+demo-down: ## Stop the demo's server and remove it
+	@$(WINDROW) demo --down
+
+test: setup ## Check formatting, lints and every test, on real servers
+	@.ci/servers
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --all-targets --quiet -- -D warnings
+	@$(CARGO) test --quiet
+	@$(CARGO) build --release --quiet
+	@$(MAKE) --no-print-directory generated-check
+
+generated: build ## Write generated/ and the JSON Schema anew
+	@$(WINDROW) generate specs/*.toml
+	@$(WINDROW) schema > specs/windrow.schema.json
+
+generated-check: build ## Fail when generated/ is stale
+	@$(WINDROW) generate --check specs/*.toml
+
+fmt: ## Format the sources
+	@$(CARGO) fmt --all
+
+bench: setup ## Measure against the engine's limit (about eight minutes)
+	@$(CARGO) bench --bench purge
+
+clean: ## Remove what was built
+	@$(CARGO) clean

@@ -1,0 +1,120 @@
+//! What stands in a live database: tables, columns, keys, indexes, as the server's catalog tells it.
+//!
+//! Plain values: read by `db`, judged by `fit`, without a connection.
+
+use std::collections::BTreeMap;
+
+/// One schema of one database, with the foreign keys that point into it from elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Server version as one number: 150018 is 15.18.
+    pub version_num: u32,
+    /// The database is a standby.
+    pub in_recovery: bool,
+    /// New transactions are read-only.
+    pub read_only: bool,
+    /// Whether the schema exists.
+    pub schema_exists: bool,
+    /// Installed extensions.
+    pub extensions: Vec<String>,
+    /// The ordinary and partitioned tables of the schema by name.
+    pub tables: BTreeMap<String, CatalogTable>,
+}
+
+/// One table.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogTable {
+    /// Columns in their order.
+    pub columns: Vec<CatalogColumn>,
+    /// Columns of the primary key, in the key's order; empty without one.
+    pub primary_key: Vec<String>,
+    /// Indexes, valid or not.
+    pub indexes: Vec<CatalogIndex>,
+    /// Foreign keys of this table.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Foreign keys of other tables (and of itself) that point to this table.
+    pub referenced_by: Vec<ForeignKey>,
+    /// Triggers that users made.
+    pub triggers: Vec<Trigger>,
+    /// Whether the table is partitioned.
+    pub partitioned: bool,
+    /// The partitioned table of which this is a part.
+    pub partition_of: Option<String>,
+    /// Whether row level security applies.
+    pub row_security: bool,
+    /// The planner's estimate; 0 when the table was never analysed.
+    pub estimated_rows: i64,
+    /// Owner.
+    pub owner: String,
+}
+
+/// One column.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogColumn {
+    /// Name.
+    pub name: String,
+    /// Type as the server prints it, e.g. `character varying(64)`.
+    pub kind: String,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+    /// Default or generation expression.
+    pub default: Option<String>,
+    /// Whether it is an identity column.
+    pub identity: bool,
+    /// Whether it is generated from other columns.
+    pub generated: bool,
+}
+
+/// One index.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogIndex {
+    /// Name.
+    pub name: String,
+    /// Key columns or expressions in order, without included columns.
+    pub keys: Vec<String>,
+    /// Whether it is unique.
+    pub unique: bool,
+    /// Whether it is complete and usable.
+    pub valid: bool,
+    /// Whether it is kept up to date by writes.
+    pub ready: bool,
+    /// Predicate of a partial index.
+    pub predicate: Option<String>,
+    /// The statement that makes it.
+    pub definition: String,
+}
+
+/// One foreign key.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignKey {
+    /// Name of the constraint.
+    pub name: String,
+    /// `schema.table` that has the constraint.
+    pub table: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// `schema.table` that is referenced.
+    pub target: String,
+    /// The referenced columns.
+    pub target_columns: Vec<String>,
+    /// `NO ACTION`, `RESTRICT`, `CASCADE`, `SET NULL` or `SET DEFAULT`.
+    pub on_delete: String,
+}
+
+/// One trigger.
+#[derive(Clone, Debug, Default)]
+pub struct Trigger {
+    /// Name.
+    pub name: String,
+    /// Whether it fires.
+    pub enabled: bool,
+    /// Whether it fires on DELETE.
+    pub on_delete: bool,
+}
+
+impl CatalogTable {
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}

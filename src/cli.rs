@@ -1,0 +1,628 @@
+//! The command line. The doc comments are the help text; nothing is decided here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::db::url::RawUrl;
+
+/// Compile retention rules into SQL that cleans a database from inside
+///
+/// windrow reads a spec (one TOML file: the tables of an application, what belongs to what, what may go when) and
+/// writes SQL that a DBA can read: procedures, indexes, schedules. The cleanup runs inside the database; windrow
+/// generates, installs, calls and verifies it, and never deletes a row itself.
+#[derive(Debug, Parser)]
+#[command(
+    name = "windrow",
+    version,
+    after_help = "Exit codes:\n  0  done and clean\n  1  done, but something was found: findings, stale files, violations, failed families\n  2  could not be done: usage, connection, SQL"
+)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// Say nothing but data, warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands, in the order in which they are used.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a spec, alone or against a live database
+    ///
+    /// Example: windrow check specs/dolphinscheduler.toml --database postgres://app@db/scheduler
+    Check(Check),
+
+    /// Draw the tables, what belongs to what, and the delete order
+    ///
+    /// Example: windrow graph specs/dolphinscheduler.toml --format svg > graph.svg
+    Graph(Graph),
+
+    /// Print the JSON Schema of a spec, for editors
+    ///
+    /// Example: windrow schema > windrow.schema.json
+    Schema,
+
+    /// Write the SQL files of one or more specs
+    ///
+    /// Example: windrow generate specs/*.toml --out generated
+    Generate(Generate),
+
+    /// Install the generated SQL into a database
+    ///
+    /// Safe to run again: what stands is replaced, settings and history stay. Nothing is deleted from the
+    /// application's tables, and nothing will be until the installation is armed.
+    ///
+    /// Example: windrow install specs/dolphinscheduler.toml --url postgres://owner@db/scheduler
+    Install(Install),
+
+    /// Show or set how long each scope is kept
+    ///
+    /// Example: windrow policy set specs/dolphinscheduler.toml --scope 42 --retention 30d
+    #[command(subcommand)]
+    Policy(Policy),
+
+    /// Show what a run would delete now, and what stays and why
+    ///
+    /// Example: windrow preview specs/dolphinscheduler.toml --url postgres://auditor@db/scheduler
+    Preview(Preview),
+
+    /// Allow runs to delete, in this database
+    ///
+    /// Example: windrow arm specs/dolphinscheduler.toml --url postgres://operator@db/scheduler
+    Arm(OnDatabase),
+
+    /// Call the cleanup and show its progress and its result
+    ///
+    /// Example: windrow run specs/dolphinscheduler.toml --run-families 1000 --time-budget 10m
+    Run(Run),
+
+    /// Check what was deleted and what stands
+    ///
+    /// Looks for orphans, routines that were edited by hand, missing indexes, and a ledger that does not add up.
+    ///
+    /// Example: windrow verify specs/dolphinscheduler.toml --output json
+    Verify(WithOutput),
+
+    /// Show whether it is armed, what runs, and how far it is
+    ///
+    /// Example: windrow status specs/dolphinscheduler.toml
+    Status(WithOutput),
+
+    /// Show past runs
+    ///
+    /// Example: windrow history specs/dolphinscheduler.toml --limit 5
+    History(History),
+
+    /// Show, place or release holds on single families
+    ///
+    /// Example: windrow hold set specs/dolphinscheduler.toml --key 17 --reason "audit 2026-11"
+    #[command(subcommand)]
+    Hold(Hold),
+
+    /// Show or change limits: batch size, budget, time-outs
+    ///
+    /// Example: windrow setting set specs/dolphinscheduler.toml batch_families 100
+    #[command(subcommand)]
+    Setting(Setting),
+
+    /// Delete named families now, whatever their age
+    ///
+    /// The families must be final and not on hold; each refusal is told with its reason.
+    ///
+    /// Example: windrow purge specs/dolphinscheduler.toml --key 17 --key 18
+    Purge(Purge),
+
+    /// Remove the files that deleted rows named
+    ///
+    /// Example: windrow artifacts drain specs/dolphinscheduler.toml --command 'ssh {host:name} rm -f -- {path:q}'
+    #[command(subcommand)]
+    Artifacts(Artifacts),
+
+    /// Stop the run in progress after its batch, and start none
+    ///
+    /// Example: windrow pause specs/dolphinscheduler.toml --reason "release night"
+    Pause(Pause),
+
+    /// Let runs start again
+    ///
+    /// Example: windrow resume specs/dolphinscheduler.toml
+    Resume(OnDatabase),
+
+    /// Show the whole story on a throw-away server
+    ///
+    /// Starts a PostgreSQL, loads half a year of DolphinScheduler's history, installs, previews, runs and verifies.
+    /// The server stays until `windrow demo --down`.
+    ///
+    /// Example: windrow demo --families 20000
+    Demo(Demo),
+
+    /// Remove everything that install made
+    ///
+    /// Lists what it would drop; with --yes it drops it. The history goes with it, the application's tables stay.
+    ///
+    /// Example: windrow uninstall specs/dolphinscheduler.toml --yes
+    Uninstall(Uninstall),
+}
+
+/// Which spec, and which database.
+#[derive(Clone, Debug, Args)]
+pub struct OnDatabase {
+    /// The spec file
+    pub spec: PathBuf,
+
+    /// Address of the database; a password may also come from PGPASSWORD or --password-file
+    #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
+    pub url: Option<RawUrl>,
+
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
+/// A database command that answers a document.
+#[derive(Clone, Debug, Args)]
+pub struct WithOutput {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// How to show the answer
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// How an answer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    Text,
+    /// For programs: the document as it is
+    Json,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The spec file
+    #[arg(required_unless_present = "explain")]
+    pub spec: Option<PathBuf>,
+
+    /// Compare with this live database, too
+    #[arg(long, value_name = "URL")]
+    pub database: Option<RawUrl>,
+
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// Tables with fewer estimated rows may be read from end to end
+    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    pub threshold: i64,
+
+    /// How to show the findings
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+
+    /// Explain a code instead of checking
+    #[arg(long, value_name = "CODE")]
+    pub explain: Option<String>,
+}
+
+/// Arguments of `graph`.
+#[derive(Debug, Args)]
+pub struct Graph {
+    /// The spec file
+    pub spec: PathBuf,
+
+    /// What to draw
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// The forms of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A tree for the terminal
+    Text,
+    /// Graphviz
+    Dot,
+    /// A picture
+    Svg,
+    /// For Markdown
+    Mermaid,
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// The spec files
+    #[arg(required = true)]
+    pub specs: Vec<PathBuf>,
+
+    /// Folder to write to
+    #[arg(long, default_value = "generated", value_name = "FOLDER")]
+    pub out: PathBuf,
+
+    /// Write nothing; show what is stale and exit 1
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Arguments of `install`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Install in spite of errors that the check found; they are recorded
+    #[arg(long)]
+    pub force: bool,
+
+    /// Leave out this file, e.g. 60_schedule.sql
+    #[arg(long, value_name = "FILE")]
+    pub skip: Vec<String>,
+
+    /// Tables with fewer estimated rows may be read from end to end
+    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    pub threshold: i64,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Stop the server of an earlier demo and remove it
+    #[arg(long)]
+    pub down: bool,
+
+    /// Families of workflow instances to load, about 31 rows each
+    #[arg(long, value_name = "COUNT", default_value_t = crate::demo::dolphinscheduler::DEMO_FAMILIES, value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
+    pub families: u32,
+}
+
+/// Arguments of `uninstall`.
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Drop it
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Which families a preview or a run looks at.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Selection {
+    /// Only this rule
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// Only this scope, e.g. one project
+    #[arg(long)]
+    pub scope: Option<String>,
+
+    /// Another retention than the policies say, e.g. 45d; never under the minimum
+    #[arg(long)]
+    pub retention: Option<String>,
+
+    /// Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    pub as_of: Option<String>,
+
+    /// At most this many families
+    #[arg(long, value_name = "COUNT")]
+    pub run_families: Option<i64>,
+}
+
+/// Arguments of `preview`.
+#[derive(Debug, Args)]
+pub struct Preview {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Which families
+    #[command(flatten)]
+    pub selection: Selection,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Which families
+    #[command(flatten)]
+    pub selection: Selection,
+
+    /// Do the real batches and roll them back
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Stop after this time, e.g. 10m
+    #[arg(long, value_name = "DURATION")]
+    pub time_budget: Option<String>,
+
+    /// Do not call preview first to know the total
+    #[arg(long)]
+    pub no_estimate: bool,
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// How many runs, the newest first
+    #[arg(long, default_value_t = 20)]
+    pub limit: u32,
+}
+
+/// Arguments of `purge`.
+#[derive(Debug, Args)]
+pub struct Purge {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Key of a root; may be given many times
+    #[arg(long = "key", required = true, value_name = "KEY")]
+    pub keys: Vec<String>,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+}
+
+/// Arguments of `pause`.
+#[derive(Debug, Args)]
+pub struct Pause {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Why, for those who come after
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+/// What to do with policies.
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// List the policies
+    List(WithOutput),
+    /// Set the policy of one scope
+    ///
+    /// Example: windrow policy set specs/dolphinscheduler.toml --scope 42 --retention 30d
+    Set(PolicySet),
+    /// Drop the policy of one scope
+    Drop(PolicyDrop),
+}
+
+/// Arguments of `policy set`.
+#[derive(Debug, Args)]
+pub struct PolicySet {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// The scope, e.g. a project's code
+    #[arg(long)]
+    pub scope: String,
+
+    /// How long its families are kept, e.g. 30d; without it, the spec's default
+    #[arg(long)]
+    pub retention: Option<String>,
+
+    /// Keep everything of this scope for now
+    #[arg(long)]
+    pub disable: bool,
+
+    /// Whether files that deleted rows name are removed, too
+    #[arg(long, value_name = "true|false")]
+    pub artifacts: Option<bool>,
+
+    /// Why, for those who come after
+    #[arg(long)]
+    pub note: Option<String>,
+}
+
+/// Arguments of `policy drop`.
+#[derive(Debug, Args)]
+pub struct PolicyDrop {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// The scope
+    #[arg(long)]
+    pub scope: String,
+}
+
+/// What to do with holds.
+#[derive(Debug, Subcommand)]
+pub enum Hold {
+    /// List the holds
+    List(WithOutput),
+    /// Keep one family, whatever its age
+    Set(HoldSet),
+    /// Let a family go again
+    Release(HoldRelease),
+}
+
+/// Arguments of `hold set`.
+#[derive(Debug, Args)]
+pub struct HoldSet {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// Key of the root
+    #[arg(long)]
+    pub key: String,
+
+    /// Why it must stay
+    #[arg(long)]
+    pub reason: String,
+
+    /// When the hold ends, e.g. 2027-01-01T00:00:00Z; without it, never
+    #[arg(long, value_name = "INSTANT")]
+    pub until: Option<String>,
+}
+
+/// Arguments of `hold release`.
+#[derive(Debug, Args)]
+pub struct HoldRelease {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// Key of the root
+    #[arg(long)]
+    pub key: String,
+}
+
+/// What to do with settings.
+#[derive(Debug, Subcommand)]
+pub enum Setting {
+    /// List the settings that differ from the spec
+    List(WithOutput),
+    /// Change one setting
+    Set(SettingSet),
+    /// Go back to the spec's value
+    Reset(SettingReset),
+}
+
+/// Arguments of `setting set`.
+#[derive(Debug, Args)]
+pub struct SettingSet {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Name, e.g. batch_families
+    pub name: String,
+
+    /// Value
+    pub value: String,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+}
+
+/// Arguments of `setting reset`.
+#[derive(Debug, Args)]
+pub struct SettingReset {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Name, e.g. batch_families
+    pub name: String,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+}
+
+/// What to do with artifacts.
+#[derive(Debug, Subcommand)]
+pub enum Artifacts {
+    /// List the files that wait to be removed
+    List(WithOutput),
+    /// Remove them with a command of yours, one call for each file
+    ///
+    /// The command is split into words once and no shell sees it. In its words, {path} and {host} stand for what the
+    /// row said, {host:name} for the host without a port, and {path:q} for the path quoted for a shell: ssh hands its
+    /// words to a shell on the other side, so a remote path needs {path:q}.
+    ///
+    /// Example: windrow artifacts drain specs/dolphinscheduler.toml --command 'ssh {host:name} rm -f -- {path:q}'
+    Drain(Drain),
+}
+
+/// Arguments of `artifacts drain`.
+#[derive(Debug, Args)]
+pub struct Drain {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// The command, with {host}, {host:name}, {path} or {path:q}
+    #[arg(long)]
+    pub command: String,
+
+    /// At most this many files
+    #[arg(long, default_value_t = 1_000)]
+    pub limit: u32,
+
+    /// Seconds that one command may take
+    #[arg(long, default_value_t = 30, value_name = "SECONDS")]
+    pub timeout: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn one_liners_are_short_and_subcommands_show_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                (1..=60).contains(&about.len()),
+                "`{}`: {about}",
+                command.get_name()
+            );
+            let long = command
+                .get_long_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                long.contains("Example: windrow "),
+                "`{}` shows no example",
+                command.get_name()
+            );
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `check`: the spec alone, or against a live database.
+
+use serde_json::{Value, json};
+
+use super::{Exit, address, explain_diagnostic, probes, read_spec};
+use crate::cli::{Check, Output};
+use crate::db::{self, Database};
+use crate::failure::{self, Failure};
+use crate::fit::{self, Finding, Severity};
+use crate::graph::Graph;
+use crate::ui::{Ui, counted};
+
+/// Checks, or explains a code.
+pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
+    if let Some(code) = &args.explain {
+        let Some(text) = fit::explain(code).or_else(|| explain_diagnostic(code)) else {
+            return Err(Failure::new(format!("there is no code `{code}`"))
+                .hint("a code stands in brackets after `error`, `warning` or `notice`")
+                .into());
+        };
+        ui.data(text);
+        return Ok(Exit::Clean);
+    }
+    let Some(spec) = &args.spec else {
+        return Err(Failure::new("no spec is given").into());
+    };
+    let (graph, in_spec) = read_spec(spec)?;
+    if args.output == Output::Text && !in_spec.diagnostics.is_empty() {
+        ui.findings(&in_spec.text());
+    }
+    let Some(graph) = graph else {
+        if args.output == Output::Json {
+            ui.json(&json!({"spec": null, "diagnostics": in_spec.json(), "findings": []}));
+        }
+        return Ok(Exit::Found);
+    };
+    let findings = match &args.database {
+        None => Vec::new(),
+        Some(url) => {
+            let url = address(Some(url), args.password_file.as_deref())?;
+            compare(&graph, db::connect(&url)?.as_mut(), args.threshold)?
+        }
+    };
+    match args.output {
+        Output::Json => ui.json(
+            &json!({"spec": graph.name, "diagnostics": in_spec.json(), "findings": findings}),
+        ),
+        Output::Text => {
+            let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            if !texts.is_empty() {
+                ui.data(&texts.join("\n\n"));
+            }
+        }
+    }
+    ui.note(&summary(&findings));
+    Ok(
+        if !in_spec.diagnostics.is_empty()
+            || findings
+                .iter()
+                .any(|finding| finding.severity > Severity::Notice)
+        {
+            Exit::Found
+        } else {
+            Exit::Clean
+        },
+    )
+}
+
+/// Everything that the live database says about the spec.
+pub(super) fn compare(
+    graph: &Graph,
+    database: &mut dyn Database,
+    threshold: i64,
+) -> anyhow::Result<Vec<Finding>> {
+    let catalog = database.catalog(&graph.schema)?;
+    let mut findings = fit::compare(graph, &catalog);
+    let mut planned = Vec::new();
+    let mut denied = Vec::new();
+    for probe in probes(graph) {
+        let sql = format!("EXPLAIN (FORMAT JSON) {}", probe.sql);
+        match database.query(&sql, &[]).and_then(super::document) {
+            Ok(plan) => planned.extend(fit::judge_plan(
+                &probe.what,
+                &plan,
+                &catalog,
+                &findings,
+                threshold,
+            )),
+            // One role without rights is one finding, not one for each statement.
+            Err(error) if failure::sqlstate(&error) == Some("42501") => denied.push(probe.what),
+            Err(error) => planned.extend(fit::unplanned(
+                &probe.what,
+                &probe.table,
+                &format!("{error:#}"),
+                &findings,
+            )),
+        }
+    }
+    planned.extend(fit::denied(graph, &denied));
+    findings.extend(planned);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(findings)
+}
+
+/// `2 errors, 1 warning`; notices count where there is nothing else.
+pub(super) fn summary(findings: &[Finding]) -> String {
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count() as i64
+    };
+    let parts: Vec<String> = [
+        (Severity::Error, "error", "errors"),
+        (Severity::Warning, "warning", "warnings"),
+        (Severity::Notice, "notice", "notices"),
+    ]
+    .into_iter()
+    .filter(|(severity, ..)| count(*severity) > 0)
+    .map(|(severity, one, many)| counted(count(severity), one, many))
+    .collect();
+    if parts.is_empty() {
+        "no findings".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// Whether a finding keeps a spec from being installed; an invalid index of windrow's own is mended by the installation.
+pub(super) fn stops(finding: &Finding) -> bool {
+    finding.severity == Severity::Error && finding.code != "invalid-index"
+}
+
+/// Findings as the database keeps them after a forced install.
+pub(super) fn record(findings: &[Finding]) -> Value {
+    json!(
+        findings
+            .iter()
+            .filter(|finding| stops(finding))
+            .collect::<Vec<_>>()
+    )
+}

@@ -1,0 +1,106 @@
+//! `generate`: the SQL files of each spec, written where they differ, or compared.
+
+use similar::TextDiff;
+
+use super::{Exit, bundle, load};
+use crate::bundle::Stale;
+use crate::cli::Generate;
+use crate::failure::Failure;
+use crate::ui::{Ui, counted};
+
+/// Writes or checks the files.
+pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
+    // Every spec is read before the first file is written.
+    let mut bundles = Vec::new();
+    for spec in &args.specs {
+        bundles.push(bundle(&load(spec, ui)?)?);
+    }
+    let mut stale = Vec::new();
+    for bundle in &bundles {
+        let changes = if args.check {
+            bundle.compare(&args.out)
+        } else {
+            bundle.write(&args.out)
+        };
+        let verb = if args.check { "read" } else { "write" };
+        stale.extend(changes.map_err(|error| {
+            Failure::new(format!(
+                "cannot {verb} the files in `{}`",
+                args.out.display()
+            ))
+            .caused_by(error)
+        })?);
+    }
+    let files: usize = bundles.iter().map(|bundle| bundle.files.len()).sum();
+    if args.check {
+        return Ok(report_stale(&stale, args, files, ui));
+    }
+    for change in &stale {
+        let what = match (&change.before, &change.after) {
+            (None, _) => "created",
+            (_, None) => "removed",
+            _ => "changed",
+        };
+        ui.note(&format!(
+            "{what}  {}",
+            args.out.join(&change.path).display()
+        ));
+    }
+    if stale.is_empty() {
+        ui.note(&format!(
+            "{} up to date in `{}`",
+            counted(files as i64, "file is", "files are"),
+            args.out.display()
+        ));
+    }
+    Ok(Exit::Clean)
+}
+
+fn report_stale(stale: &[Stale], args: &Generate, files: usize, ui: &Ui) -> Exit {
+    if stale.is_empty() {
+        ui.note(&format!(
+            "{} up to date in `{}`",
+            counted(files as i64, "file is", "files are"),
+            args.out.display()
+        ));
+        return Exit::Clean;
+    }
+    for change in stale {
+        let (before, after) = (
+            change.before.as_deref().unwrap_or(""),
+            change.after.as_deref().unwrap_or(""),
+        );
+        let name = |side: &str, exists: bool| {
+            if exists {
+                format!("{side}/{}", change.path)
+            } else {
+                "/dev/null".to_owned()
+            }
+        };
+        let (old, new) = (
+            name("a", change.before.is_some()),
+            name("b", change.after.is_some()),
+        );
+        ui.data(
+            &TextDiff::from_lines(before, after)
+                .unified_diff()
+                .header(&old, &new)
+                .to_string(),
+        );
+    }
+    ui.warning(&format!(
+        "{} stale",
+        counted(stale.len() as i64, "file is", "files are")
+    ));
+    let specs: Vec<String> = args
+        .specs
+        .iter()
+        .map(|spec| spec.display().to_string())
+        .collect();
+    ui.hint(&format!(
+        "run `windrow generate {} --out {}`",
+        specs.join(" "),
+        args.out.display()
+    ));
+    Exit::Found
+}

@@ -1,0 +1,24 @@
+//! `graph` and `schema`: what a spec means, and what it may say.
+
+use super::{Exit, load};
+use crate::cli::{Format, Graph};
+use crate::draw;
+use crate::ui::Ui;
+
+/// Draws a spec.
+pub(super) fn graph(args: &Graph, ui: &Ui) -> anyhow::Result<Exit> {
+    let graph = load(&args.spec, ui)?;
+    ui.data(&match args.format {
+        Format::Text => draw::text(&graph),
+        Format::Dot => draw::dot(&graph),
+        Format::Svg => draw::svg(&graph),
+        Format::Mermaid => draw::mermaid(&graph),
+    });
+    Ok(Exit::Clean)
+}
+
+/// Prints the JSON Schema.
+pub(super) fn schema(ui: &Ui) -> anyhow::Result<Exit> {
+    ui.data(&super::schema()?);
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,283 @@
+//! `install`: check the database, apply the numbered files in order, say what comes next.
+
+use std::time::Instant;
+
+use super::check::{compare, record, stops, summary};
+use super::{Exit, Session, bundle};
+use crate::bundle::{File, Statement};
+use crate::cli::Install;
+use crate::db::Database;
+use crate::failure::Failure;
+use crate::fit::Severity;
+use crate::interrupt;
+use crate::ui::Ui;
+
+/// The oldest server that the generated SQL runs on.
+const OLDEST: u32 = 14;
+
+/// Applies the bundle.
+pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let bundle = bundle(&session.graph)?;
+    let files = chosen(&bundle.files, &args.skip)?;
+    fit_server(session.database.as_mut())?;
+    interrupt::cancels(session.database.cancel())?;
+    lock(session.database.as_mut(), &bundle.control)?;
+
+    let findings = compare(&session.graph, session.database.as_mut(), args.threshold)?;
+    let stopping = findings.iter().filter(|finding| stops(finding)).count();
+    for finding in findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Notice)
+    {
+        ui.note(&format!("{finding}\n"));
+    }
+    if stopping > 0 && !args.force {
+        return Err(Failure::new(format!("the spec does not fit this database: {}", summary(&findings)))
+            .hint("mend the spec or the database; `--force` installs anyway, and records what it overruled")
+            .into());
+    }
+
+    let mut applied: Vec<&str> = Vec::new();
+    for file in &files {
+        apply(&mut session, file, ui)
+            .map_err(|error| interrupt::explain(error, &file.path))
+            .map_err(|error| failed(file, &applied, error))?;
+        for notice in session.database.notices() {
+            ui.warning(&notice);
+        }
+        applied.push(name(file));
+    }
+    if stopping > 0 {
+        let sql = format!(
+            "SELECT {}.record_forced_install($1::jsonb)::text",
+            session.control
+        );
+        session
+            .database
+            .query(&sql, &[Some(&record(&findings).to_string())])?;
+        ui.warning(
+            "installed in spite of errors; they are recorded, and `windrow status` shows it",
+        );
+    }
+    ui.note(&format!(
+        "`{}` is installed in {}",
+        bundle.control, session.url
+    ));
+    next_steps(&mut session, args, ui);
+    Ok(if stopping > 0 {
+        Exit::Found
+    } else {
+        Exit::Clean
+    })
+}
+
+/// The files that change something, without the undo and what is to be left out.
+fn chosen<'a>(files: &'a [File], skip: &[String]) -> anyhow::Result<Vec<&'a File>> {
+    for skipped in skip {
+        if !files.iter().any(|file| name(file) == skipped) {
+            let names: Vec<_> = files
+                .iter()
+                .map(|file| format!("`{}`", name(file)))
+                .collect();
+            return Err(
+                Failure::new(format!("there is no file `{skipped}` to skip"))
+                    .hint(format!("the files are {}", names.join(", ")))
+                    .into(),
+            );
+        }
+    }
+    let numbered = |file: &&File| name(file).starts_with(|first: char| first.is_ascii_digit());
+    let undo = |file: &&File| name(file).starts_with("90_");
+    Ok(files
+        .iter()
+        .filter(numbered)
+        .filter(|file| !undo(file) && !skip.iter().any(|skip| skip == name(file)))
+        .collect())
+}
+
+fn name(file: &File) -> &str {
+    file.path.rsplit('/').next().unwrap_or(&file.path)
+}
+
+fn fit_server(database: &mut dyn Database) -> anyhow::Result<()> {
+    let server = database.server()?;
+    if server.version_num / 10_000 < OLDEST {
+        return Err(Failure::new(format!(
+            "the server is PostgreSQL {}, and windrow needs {OLDEST} or later",
+            server.version_num / 10_000
+        ))
+        .into());
+    }
+    if server.in_recovery {
+        return Err(Failure::new("the server is a standby")
+            .hint("connect to the primary")
+            .into());
+    }
+    if server.read_only {
+        return Err(Failure::new("the session is read-only")
+            .hint("connect with a role or a database without `default_transaction_read_only`")
+            .into());
+    }
+    Ok(())
+}
+
+/// Two installations at once would trip over each other; the lock goes with the session.
+fn lock(database: &mut dyn Database, control: &str) -> anyhow::Result<()> {
+    database.execute("SET statement_timeout = 0")?;
+    let rows = database.query(
+        "SELECT pg_try_advisory_lock(hashtext('windrow install'), hashtext($1))",
+        &[Some(control)],
+    )?;
+    if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "another installation of `{control}` is in progress"
+    ))
+    .hint("wait for it to end")
+    .into())
+}
+
+fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    // Order counts: what may share a transaction does so between those statements that may not.
+    for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
+        if interrupt::hit() {
+            return Err(interrupt::failure(&file.path).into());
+        }
+        let group: Vec<&Statement> = group.iter().collect();
+        match group.as_slice() {
+            [statement] if statement.alone => apply_alone(session, statement, ui)?,
+            group => session
+                .database
+                .transaction(group, &mut |statement, took| {
+                    if is_object(statement) {
+                        ui.done(&statement.what, took);
+                    }
+                })?,
+        }
+    }
+    ui.done(name(file), begin.elapsed());
+    Ok(())
+}
+
+/// Whether a statement makes something of its own; settings, comments and grants would drown what counts.
+fn is_object(statement: &Statement) -> bool {
+    ["create ", "schedule "]
+        .iter()
+        .any(|verb| statement.what.starts_with(verb))
+}
+
+fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
+    drop_leftovers(session, statement, ui)?;
+    let start = Instant::now();
+    let progress = ui.progress(&statement.what, None);
+    let done = session.database.execute(&statement.sql);
+    drop(progress);
+    done.map_err(|error| Failure::new(format!("cannot {}", statement.what)).caused_by(error))?;
+    ui.done(&statement.what, start.elapsed());
+    Ok(())
+}
+
+/// CREATE INDEX CONCURRENTLY that failed leaves an invalid index, which IF NOT EXISTS would then take for the real one.
+fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
+    let sql = "
+        SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname), x.relname,
+               (SELECT p.pid FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
+        FROM pg_index i
+        JOIN pg_class x ON x.oid = i.indexrelid
+        JOIN pg_namespace n ON n.oid = x.relnamespace
+        WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
+    let schema = session.graph.schema.clone();
+    for row in session.database.query(sql, &[Some(&schema)])? {
+        let cell = |at: usize| row.get(at).cloned().flatten();
+        let index = cell(0).unwrap_or_default();
+        if !names(&statement.sql, &cell(1).unwrap_or_default()) {
+            continue;
+        }
+        if let Some(pid) = cell(2) {
+            return Err(Failure::new(format!(
+                "another session (pid {pid}) is building the index `{index}`"
+            ))
+            .hint("wait for it to end, then run `windrow install` again")
+            .into());
+        }
+        let start = Instant::now();
+        session
+            .database
+            .execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}"))?;
+        ui.done(
+            &format!("drop the invalid index {index} that an earlier attempt left"),
+            start.elapsed(),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a statement has this name in it, quoted or bare.
+fn names(sql: &str, name: &str) -> bool {
+    sql.contains(&format!("\"{name}\""))
+        || sql
+            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
+            .any(|word| word == name)
+}
+
+fn failed(file: &File, applied: &[&str], error: anyhow::Error) -> Failure {
+    let state = match applied {
+        [] => "no file is applied".to_owned(),
+        [one] => format!("`{one}` is applied"),
+        many => format!("`{}` are applied", many.join("`, `")),
+    };
+    let fate = if file.statements.iter().any(|statement| statement.alone) {
+        "what it had finished stays"
+    } else {
+        "it was rolled back"
+    };
+    Failure::new(format!("cannot install `{}`", name(file)))
+        .caused_by(error)
+        .detail(format!("{fate}; {state}"))
+        .hint("running `windrow install` again is safe: it goes over what stands and on from there")
+}
+
+fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
+    if ui.quiet {
+        return;
+    }
+    let sql = format!("SELECT armed FROM {}.control", session.control);
+    let armed = session
+        .database
+        .query(&sql, &[])
+        .ok()
+        .and_then(|rows| rows.first()?.first()?.clone());
+    if armed.as_deref() == Some("true") {
+        ui.hint("it is armed already: `windrow preview` shows what the next run deletes");
+        return;
+    }
+    let spec = args.on.spec.display();
+    let opt_in = session.graph.rules.iter().any(|rule| rule.retention.opt_in);
+    let mut steps = Vec::new();
+    if opt_in {
+        steps.push(format!("windrow policy set {spec} --scope SCOPE --retention 30d   (nothing goes without a policy)"));
+    }
+    steps.push(format!("windrow preview {spec}   (what would go)"));
+    steps.push(format!("windrow arm {spec}   (until then, no run deletes)"));
+    ui.hint(&format!("next:\n  {}", steps.join("\n  ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leftover_is_known_by_its_whole_name() {
+        let sql =
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS windrow_t_a\n    ON \"public\".\"t\" (\"a\")";
+        assert!(names(sql, "windrow_t_a"));
+        assert!(!names(sql, "windrow_t"));
+        assert!(names(
+            "CREATE INDEX \"windrow_T a\" ON t (a)",
+            "windrow_T a"
+        ));
+    }
+}

@@ -1,0 +1,220 @@
+//! `policy`, `hold`, `setting`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
+
+use serde_json::Value;
+
+use super::{Exit, Session, options, show};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, WithOutput};
+use crate::report;
+use crate::ui::{Ui, retention};
+
+/// Policies: how long each scope is kept.
+pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
+    match command {
+        Policy::List(args) => {
+            let columns = [
+                ("rule", "rule"),
+                ("scope", "scope"),
+                ("enabled", "enabled"),
+                ("retention", "retention"),
+                ("artifacts", "artifacts"),
+                ("changed", "changed_at"),
+                ("by", "changed_by"),
+                ("note", "note"),
+            ];
+            list(args, "policy", "rule, scope", &columns, ui)
+        }
+        Policy::Set(args) => {
+            let document = options([
+                ("rule", args.rule.clone().map(Value::from)),
+                ("scope", Some(args.scope.clone().into())),
+                ("retention", args.retention.clone().map(Value::from)),
+                ("enabled", Some((!args.disable).into())),
+                ("artifacts", args.artifacts.map(Value::from)),
+                ("note", args.note.clone().map(Value::from)),
+            ]);
+            set(
+                &args.on,
+                "set_policy",
+                document.into(),
+                &format!("policy of scope `{}` is set", args.scope),
+                ui,
+            )
+        }
+        Policy::Drop(args) => {
+            let document = options([
+                ("rule", args.rule.clone().map(Value::from)),
+                ("scope", Some(args.scope.clone().into())),
+            ]);
+            set(
+                &args.on,
+                "drop_policy",
+                document.into(),
+                &format!("policy of scope `{}` is dropped", args.scope),
+                ui,
+            )
+        }
+    }
+}
+
+/// Holds: families that must stay.
+pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
+    match command {
+        Hold::List(args) => {
+            let columns = [
+                ("rule", "rule"),
+                ("key", "key"),
+                ("until", "until"),
+                ("placed", "placed_at"),
+                ("by", "placed_by"),
+                ("reason", "reason"),
+            ];
+            list(args, "hold", "rule, key", &columns, ui)
+        }
+        Hold::Set(args) => {
+            let document = options([
+                ("rule", args.rule.clone().map(Value::from)),
+                ("key", Some(args.key.clone().into())),
+                ("reason", Some(args.reason.clone().into())),
+                ("until", args.until.clone().map(Value::from)),
+            ]);
+            set(
+                &args.on,
+                "set_hold",
+                document.into(),
+                &format!("family `{}` is on hold", args.key),
+                ui,
+            )
+        }
+        Hold::Release(args) => {
+            let document = options([
+                ("rule", args.rule.clone().map(Value::from)),
+                ("key", Some(args.key.clone().into())),
+            ]);
+            set(
+                &args.on,
+                "release_hold",
+                document.into(),
+                &format!("family `{}` is released", args.key),
+                ui,
+            )
+        }
+    }
+}
+
+/// Settings: limits that differ from the spec's.
+pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
+    let document = |rule: &Option<String>, name: &str, value: Value| {
+        Value::from(options([
+            ("rule", rule.clone().map(Value::from)),
+            ("name", Some(name.into())),
+            ("value", Some(value)),
+        ]))
+    };
+    match command {
+        Setting::List(args) => {
+            let columns = [
+                ("rule", "rule"),
+                ("name", "name"),
+                ("value", "value"),
+                ("changed", "changed_at"),
+                ("by", "changed_by"),
+            ];
+            list(args, "setting", "rule, name", &columns, ui)
+        }
+        Setting::Set(args) => {
+            let document = document(&args.rule, &args.name, args.value.clone().into());
+            set(
+                &args.on,
+                "set_setting",
+                document,
+                &format!("`{}` is {}", args.name, args.value),
+                ui,
+            )
+        }
+        Setting::Reset(args) => {
+            let document = document(&args.rule, &args.name, Value::Null);
+            set(
+                &args.on,
+                "set_setting",
+                document,
+                &format!("`{}` is the spec's again", args.name),
+                ui,
+            )
+        }
+    }
+}
+
+/// Allows runs to delete.
+pub(super) fn arm(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(args, ui)?;
+    let sql = format!("CALL {}.arm()", session.control);
+    session.database.query(&sql, &[])?;
+    ui.note(&format!(
+        "armed: runs of `{}` delete from now on in {}",
+        session.graph.name, session.url
+    ));
+    Ok(Exit::Clean)
+}
+
+/// Stops the run in progress after its batch, and lets none start.
+pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let sql = format!("CALL {}.pause($1)", session.control);
+    session.database.query(
+        &sql,
+        &[Some(args.reason.as_deref().unwrap_or("no reason given"))],
+    )?;
+    ui.note("paused: a run in progress stops after its batch");
+    Ok(Exit::Clean)
+}
+
+/// Lets runs start again.
+pub(super) fn resume(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(args, ui)?;
+    let sql = format!("CALL {}.resume()", session.control);
+    session.database.query(&sql, &[])?;
+    ui.note("resumed");
+    Ok(Exit::Clean)
+}
+
+fn set(
+    on: &OnDatabase,
+    function: &str,
+    document: Value,
+    done: &str,
+    ui: &Ui,
+) -> anyhow::Result<Exit> {
+    let mut session = Session::open(on, ui)?;
+    // What such a function answers, if anything, is not for people.
+    let sql = format!("SELECT {}.{function}($1::jsonb)::text", session.control);
+    session
+        .database
+        .query(&sql, &[Some(&document.to_string())])?;
+    ui.note(done);
+    Ok(Exit::Clean)
+}
+
+fn list(
+    args: &WithOutput,
+    table: &str,
+    order: &str,
+    columns: &[(&str, &str)],
+    ui: &Ui,
+) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let sql = format!(
+        "SELECT coalesce(jsonb_agg(to_jsonb(t) ORDER BY {order}), '[]')::text FROM {}.{table} t",
+        session.control
+    );
+    let document = session.document(&sql, &[])?;
+    show(ui, args.output, &document, |document| {
+        let mut rows = document.clone();
+        for row in rows.as_array_mut().into_iter().flatten() {
+            if let Some(seconds) = row["retention_seconds"].as_i64() {
+                row["retention"] = retention(seconds).into();
+            }
+        }
+        report::rows(&rows, columns)
+    });
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,16 @@
+//! `preview`: what a run would delete now.
+
+use serde_json::Value;
+
+use super::{Exit, Session, selection, show};
+use crate::cli::Preview;
+use crate::report;
+use crate::ui::Ui;
+
+/// Asks for the preview and shows it.
+pub(super) fn preview(args: &Preview, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.with.on, ui)?;
+    let document = session.call("preview", &Value::from(selection(&args.selection)))?;
+    show(ui, args.with.output, &document, report::preview);
+    Ok(Exit::Clean)
+}

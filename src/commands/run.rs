@@ -1,0 +1,194 @@
+//! `run` and `purge`: call the procedure on one session, watch its progress on another, show what it answers.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Exit, Session, document, selection, show};
+use crate::cli::{Output, Purge, Run};
+use crate::db::{self, Database};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::report;
+use crate::ui::{Ui, count, counted};
+
+const POLL_EVERY: Duration = Duration::from_millis(500);
+
+/// Runs the rules.
+pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.with.on, ui)?;
+    interrupt::cancels(session.database.cancel())?;
+    let mut options = selection(&args.selection);
+    let total = if args.no_estimate {
+        None
+    } else {
+        estimate(&mut session, &options.clone().into(), ui)
+    };
+    if interrupt::hit() {
+        return Err(interrupt::failure("preview").into());
+    }
+    if args.dry_run {
+        options.insert("dry_run".to_owned(), true.into());
+    }
+    if let Some(budget) = &args.time_budget {
+        options.insert("time_budget".to_owned(), budget.clone().into());
+    }
+    call(session, "run", &options.into(), total, args.with.output, ui)
+}
+
+/// Deletes named families.
+pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
+    let session = Session::open(&args.with.on, ui)?;
+    let options = super::options([
+        ("rule", args.rule.clone().map(Value::from)),
+        ("key", Some(Value::from(args.keys.clone()))),
+    ]);
+    let total = Some(args.keys.len() as u64);
+    call(
+        session,
+        "purge",
+        &options.into(),
+        total,
+        args.with.output,
+        ui,
+    )
+}
+
+/// How many families a run will take, for the bar; a run does not depend on it.
+fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
+    ui.note("counting what would go (`--no-estimate` leaves this out)");
+    match session.call("preview", options) {
+        Ok(preview) => {
+            let rules = preview["rules"]
+                .as_array()
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            Some(
+                rules
+                    .iter()
+                    .filter_map(|rule| rule["families"].as_u64())
+                    .sum(),
+            )
+        }
+        Err(_) if interrupt::hit() => None,
+        Err(error) => {
+            ui.warning(&format!("the total is not known: {error:#}"));
+            None
+        }
+    }
+}
+
+fn call(
+    mut session: Session,
+    procedure: &str,
+    options: &Value,
+    total: Option<u64>,
+    output: Output,
+    ui: &Ui,
+) -> anyhow::Result<Exit> {
+    let backend = session.database.session()?;
+    prepare(session.database.as_mut())?;
+    interrupt::cancels(session.database.cancel())?;
+    // Without a second session the run goes unseen, which is no reason not to run.
+    let watcher = match db::connect(&session.url) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            ui.warning(&format!("no progress will show: {error:#}"));
+            None
+        }
+    };
+    let statement = format!("CALL {}.{procedure}($1::jsonb)", session.control);
+    let name = format!(
+        "CALL {}.{procedure}('{options}')",
+        session.control.replace('"', "")
+    );
+    let control = session.control.clone();
+    let parameter = options.to_string();
+    let rows = thread::scope(|scope| {
+        let (done, result) = mpsc::channel();
+        let database = &mut session.database;
+        scope.spawn(move || {
+            // The receiver waits for exactly this one message.
+            let _ = done.send(database.query(&statement, &[Some(&parameter)]));
+        });
+        watch(&result, watcher, &control, backend, total, procedure, ui)
+    });
+    let document = document(rows.map_err(|error| interrupt::explain(error, &name))?)?;
+    if document.is_null() {
+        return Err(Failure::new(format!("`{name}` answered nothing"))
+            .hint("the installation may be older than this windrow: run `windrow install` again")
+            .into());
+    }
+    show(ui, output, &document, report::run);
+    let found = report::run_found(&document);
+    if interrupt::hit() {
+        return Err(interrupt::failure(&name).into());
+    }
+    Ok(if found { Exit::Found } else { Exit::Clean })
+}
+
+/// Settings of the session that runs: its own budget limits it, and it ends when this process is gone.
+fn prepare(database: &mut dyn Database) -> anyhow::Result<()> {
+    database.execute("SET statement_timeout = 0")?;
+    // Not every system has it; there, a run whose client vanished goes on to its end.
+    let _ = database.execute("SET client_connection_check_interval = '10s'");
+    Ok(())
+}
+
+type Answer = anyhow::Result<Vec<db::Row>>;
+
+/// Shows the progress until the answer is there.
+fn watch(
+    result: &mpsc::Receiver<Answer>,
+    mut watcher: Option<Box<dyn Database>>,
+    control: &str,
+    backend: i32,
+    total: Option<u64>,
+    what: &str,
+    ui: &Ui,
+) -> Answer {
+    let mut progress = ui.progress(what, total.filter(|total| *total > 0));
+    let start = Instant::now();
+    let sql = format!(
+        "SELECT coalesce(sum(p.families), 0)::bigint, coalesce(sum(p.deleted_rows), 0)::bigint, \
+                coalesce(sum(p.batches), 0)::bigint \
+         FROM {control}.run r JOIN {control}.run_rule p USING (run_id) \
+         WHERE r.status = 'running' AND r.backend_pid = $1::int"
+    );
+    loop {
+        match result.recv_timeout(POLL_EVERY) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new("the thread that runs ended without an answer").into());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let Some(database) = &mut watcher else {
+            continue;
+        };
+        let Ok(rows) = database.query(&sql, &[Some(&backend.to_string())]) else {
+            watcher = None;
+            continue;
+        };
+        let figure = |at: usize| {
+            rows.first()
+                .and_then(|row| row.get(at)?.as_deref()?.parse::<i64>().ok())
+                .unwrap_or_default()
+        };
+        let (families, rows, batches) = (figure(0), figure(1), figure(2));
+        let rate = (rows as f64 / start.elapsed().as_secs_f64().max(0.001)) as i64;
+        let of = total
+            .map(|total| format!(" of {}", count(total as i64)))
+            .unwrap_or_default();
+        let message = format!(
+            "{}{of} families, {}, {} rows/s, {}",
+            count(families),
+            counted(rows, "row", "rows"),
+            count(rate),
+            counted(batches, "batch", "batches")
+        );
+        progress.set(families.max(0) as u64, &message);
+    }
+}

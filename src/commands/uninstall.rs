@@ -1,0 +1,66 @@
+//! `uninstall`: the undo of `install`, listed first, done only with `--yes`.
+
+use std::time::Instant;
+
+use super::{Exit, Session, bundle};
+use crate::bundle::Statement;
+use crate::cli::Uninstall;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::ui::Ui;
+
+/// Lists or drops what install made.
+pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let bundle = bundle(&session.graph)?;
+    let file = bundle.files.iter().find(|file| {
+        file.path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with("90_"))
+    });
+    let Some(file) = file else {
+        return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
+    };
+    if !args.yes {
+        for statement in &file.statements {
+            ui.data(&statement.what);
+        }
+        ui.hint(&format!(
+            "this is what would be dropped in {}; add --yes to drop it",
+            session.url
+        ));
+        return Ok(Exit::Clean);
+    }
+    interrupt::cancels(session.database.cancel())?;
+    // Runs of statements that may share a transaction do, so that the undo is whole or not at all.
+    for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
+        let group: Vec<&Statement> = group.iter().collect();
+        let done = match group.as_slice() {
+            [statement] if statement.alone => {
+                let start = Instant::now();
+                session
+                    .database
+                    .execute(&statement.sql)
+                    .map(|()| ui.done(&statement.what, start.elapsed()))
+            }
+            group => session
+                .database
+                .transaction(group, &mut |statement, took| ui.done(&statement.what, took)),
+        };
+        done.map_err(|error| interrupt::explain(error, "uninstall"))
+            .map_err(|error| {
+                Failure::new(format!("cannot apply `{}`", file.path))
+                    .caused_by(error)
+                    .hint("running it again is safe")
+            })?;
+    }
+    for notice in session.database.notices() {
+        ui.warning(&notice);
+    }
+    ui.note(&format!(
+        "`{}` is gone from {}",
+        bundle.control, session.url
+    ));
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,742 @@
+//! Whether a spec fits a live database: the graph against the catalog, and plans against table sizes.
+//!
+//! Pure functions: what the database says comes in as values, findings go out.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::graph::{Column, Graph, Kind, Table};
+use crate::plan;
+
+/// Something that the comparison found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// Stable name, for `check --explain`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which object it is about.
+    pub object: String,
+    /// What is wrong.
+    pub message: String,
+    /// What mends it; may be empty.
+    pub help: String,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know; nothing to do.
+    Notice,
+    /// Deserves a look.
+    Warning,
+    /// Must be mended before an installation.
+    Error,
+}
+
+/// Every code with its explanation.
+pub const CODES: [(&str, &str); 15] = [
+    (
+        "missing-schema",
+        "The schema that the spec names does not exist in this database. Often the address names another database, or the application lives in another schema: set `schema` in the spec.",
+    ),
+    (
+        "missing-table",
+        "A table of the spec does not exist. Most often the spec is for another version of the application. A spec that names what is not there cannot be installed.",
+    ),
+    (
+        "missing-column",
+        "A column that the spec names does not exist in its table. Most often the spec is for another version of the application.",
+    ),
+    (
+        "type-differs",
+        "A column has another type than the spec declares. Where the types cannot be compared at all this is an error; where only the width differs, values still compare, but an index may not be used as planned.",
+    ),
+    (
+        "key-not-unique",
+        "No unique index covers the key that the spec declares. If two rows can share a key, deleting one family could take rows of another.",
+    ),
+    (
+        "unlisted-reference",
+        "A table that is neither in the spec nor ignored has a foreign key to a covered table. Deletes would fail on it, or cascade into it unseen. Add it to `[tables]`, or to the ignored tables with a reason.",
+    ),
+    (
+        "unlisted-column",
+        "A table that is neither in the spec nor ignored has a column of the same name as an edge of the spec. It may hold rows that belong to what is deleted, and would be left behind. Add it to `[tables]`, or to the ignored tables with a reason.",
+    ),
+    (
+        "ignored-missing",
+        "A table that the spec ignores does not exist. The line can go, or the name is misspelt.",
+    ),
+    (
+        "missing-index",
+        "No index leads with a column by which rows are found, so that every batch would read the whole table. The generated file `20_indexes.sql` creates it.",
+    ),
+    (
+        "invalid-index",
+        "An index that is needed is marked invalid: an earlier CREATE INDEX CONCURRENTLY failed or was stopped. `windrow install` drops and builds it again where it is one of windrow's; drop another by hand.",
+    ),
+    (
+        "trigger",
+        "A covered table has an enabled trigger that fires on DELETE. It will fire for each row that a run deletes: it costs time, and may write or refuse.",
+    ),
+    (
+        "row-security",
+        "Row level security is on for a covered table. A role that does not see all rows would leave children behind, or take a family for finished that is not.",
+    ),
+    (
+        "partitioned",
+        "A covered table is partitioned. Keys are unique only together with the partition column, and each statement touches all partitions; windrow deletes from it like from any table, and does not drop partitions.",
+    ),
+    (
+        "seq-scan",
+        "A generated statement reads a big table from end to end, as EXPLAIN says. Each batch would do so. The statement lacks an index, or the table lacks statistics: run ANALYZE and check again.",
+    ),
+    (
+        "not-explained",
+        "The server refused to EXPLAIN a generated statement, so that a run would fail on it, too.",
+    ),
+];
+
+/// The explanation of a code.
+pub fn explain(code: &str) -> Option<&'static str> {
+    CODES
+        .iter()
+        .find(|(name, _)| *name == code)
+        .map(|(_, text)| *text)
+}
+
+/// Compares the spec with the catalog.
+pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if !catalog.schema_exists {
+        found.push(
+            error(
+                "missing-schema",
+                &graph.schema,
+                format!("the schema `{}` does not exist", graph.schema),
+            )
+            .help("check the last part of the address, and `schema` in the spec"),
+        );
+        return found;
+    }
+    if !missing_tables(graph, catalog, &mut found) {
+        return found;
+    }
+    for table in &graph.tables {
+        if let Some(live) = catalog.tables.get(&table.name) {
+            table_findings(graph, table, live, &mut found);
+        }
+    }
+    for rule in &graph.rules {
+        let root = graph.table(rule.root);
+        if let Some(live) = catalog.tables.get(&root.name) {
+            let conditions = rule
+                .candidates
+                .iter()
+                .chain(&rule.r#final)
+                .map(|condition| &condition.column);
+            for column in conditions
+                .chain([&rule.end_time])
+                .chain(&rule.retention.per)
+            {
+                column_finding(root, column, live, &mut found);
+            }
+        }
+        for artifact in &rule.artifacts {
+            let table = graph.table(artifact.table);
+            let Some(live) = catalog.tables.get(&table.name) else {
+                continue;
+            };
+            for name in artifact.host.iter().chain([&artifact.path]) {
+                if live.column(name).is_none() {
+                    found.push(missing_column(&table.name, name, live));
+                }
+            }
+        }
+    }
+    indexes(graph, catalog, &mut found);
+    outsiders(graph, catalog, &mut found);
+    for ignored in &graph.ignored {
+        if !catalog.tables.contains_key(&ignored.table) {
+            found.push(
+                warning(
+                    "ignored-missing",
+                    &ignored.table,
+                    "is ignored, but does not exist".to_owned(),
+                )
+                .help("remove the line from the spec"),
+            );
+        }
+    }
+    // Several rules may ask for the same.
+    let mut seen = BTreeSet::new();
+    found.retain(|finding| {
+        seen.insert((
+            finding.code,
+            finding.object.clone(),
+            finding.message.clone(),
+        ))
+    });
+    found.sort_by(|a, b| {
+        b.severity
+            .cmp(&a.severity)
+            .then_with(|| a.object.cmp(&b.object))
+    });
+    found
+}
+
+/// Judges the plan of one statement: `plan` is what EXPLAIN (FORMAT JSON) answered.
+pub fn judge_plan(
+    what: &str,
+    plan: &Value,
+    catalog: &Catalog,
+    before: &[Finding],
+    threshold: i64,
+) -> Vec<Finding> {
+    let mut scans = Vec::new();
+    collect_scans(plan, &mut scans);
+    scans.sort();
+    scans.dedup();
+    let mut found = Vec::new();
+    for (table, filter) in scans {
+        let Some(live) = catalog
+            .tables
+            .get(&table)
+            .filter(|live| live.estimated_rows > threshold)
+        else {
+            continue;
+        };
+        let message = format!(
+            "`{what}` reads all of its about {} rows, by {filter}",
+            live.estimated_rows
+        );
+        let coming = before.iter().any(|finding| {
+            finding.code == "missing-index"
+                && finding.object.split('.').next() == Some(table.as_str())
+        });
+        found.push(if coming {
+            notice("seq-scan", &table, message).help(
+                "`20_indexes.sql` creates the missing index; check again after `windrow install`",
+            )
+        } else {
+            error("seq-scan", &table, message).help(
+                "create an index that leads with the column, or run ANALYZE if the estimate is off",
+            )
+        });
+    }
+    found
+}
+
+/// A statement that the server did not even plan.
+pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> Option<Finding> {
+    // What is missing was told already; that its statements do not plan says nothing new.
+    let told = before.iter().any(|finding| {
+        finding.severity == Severity::Error
+            && finding.code.starts_with("missing-")
+            && finding.code != "missing-index"
+    });
+    (!told).then(|| {
+        error(
+            "not-explained",
+            table,
+            format!("`{what}` cannot be planned: {reason}"),
+        )
+    })
+}
+
+/// Statements that the role of this session may not even plan.
+pub fn denied(graph: &Graph, statements: &[String]) -> Option<Finding> {
+    let first = statements.first()?;
+    let message = format!(
+        "this role may not run {} of the statements, e.g. `{first}`",
+        statements.len()
+    );
+    Some(error("not-explained", &graph.schema, message).help(
+        "connect as the owner of the tables, or as a role that may select from and delete in them",
+    ))
+}
+
+/// Tells the missing tables; false where so much is missing that the rest is not worth a look.
+fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) -> bool {
+    let missing: Vec<&str> = graph
+        .tables
+        .iter()
+        .map(|table| table.name.as_str())
+        .filter(|name| !catalog.tables.contains_key(*name))
+        .collect();
+    // One sentence for the whole picture, instead of a list that hides it.
+    let root_missing = graph
+        .rules
+        .iter()
+        .any(|rule| missing.contains(&graph.table(rule.root).name.as_str()));
+    if missing.len() > 1 && (root_missing || missing.len() * 2 >= graph.tables.len()) {
+        let message = format!(
+            "{} of {} tables are missing: `{}`{}",
+            missing.len(),
+            graph.tables.len(),
+            missing[..missing.len().min(5)].join("`, `"),
+            if missing.len() > 5 { ", …" } else { "" }
+        );
+        found.push(error("missing-table", &graph.schema, message).help(
+            "this looks like another version or another database: try another spec of `specs/`, and check the address and `schema`",
+        ));
+        return false;
+    }
+    for name in missing {
+        let help = match nearest(name, catalog.tables.keys()) {
+            Some(near) => format!(
+                "did you mean `{near}`? a spec for another version of the application names other tables"
+            ),
+            None => "is this spec for another version of the application?".to_owned(),
+        };
+        found.push(error("missing-table", name, "the table does not exist".to_owned()).help(help));
+    }
+    true
+}
+
+fn table_findings(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    for column in table
+        .key
+        .iter()
+        .chain(table.edges.iter().map(|edge| &edge.column))
+    {
+        column_finding(table, column, live, found);
+    }
+    let key: BTreeSet<&str> = table
+        .key
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let has_key = !key.is_empty() && key.iter().all(|name| live.column(name).is_some());
+    let unique = live.indexes.iter().any(|index| {
+        let whole = index.unique && index.valid && index.predicate.is_none();
+        whole && index.keys.iter().all(|name| key.contains(name.as_str()))
+    });
+    if has_key && !unique {
+        let names = key.iter().copied().collect::<Vec<_>>().join(", ");
+        let message = format!("the key ({names}) is not unique: no unique index covers it");
+        found.push(if live.partitioned {
+            warning("key-not-unique", &table.name, message)
+                .help("a partitioned table cannot have it alone: make sure that the application never repeats a key")
+        } else {
+            error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
+        });
+    }
+    for trigger in live
+        .triggers
+        .iter()
+        .filter(|trigger| trigger.enabled && trigger.on_delete)
+    {
+        let message = format!("the trigger `{}` fires for each deleted row", trigger.name);
+        found.push(
+            warning("trigger", &table.name, message)
+                .help("make sure that it is cheap and lets the rows go"),
+        );
+    }
+    if live.row_security {
+        found.push(error("row-security", &table.name, "row level security is on".to_owned())
+            .help(format!("the owner role of `windrow_{}` must see all rows: grant it BYPASSRLS, or turn it off", graph.name)));
+    }
+    if live.partitioned {
+        let message =
+            "is partitioned: each statement touches all its partitions, and none is dropped"
+                .to_owned();
+        found.push(
+            warning("partitioned", &table.name, message)
+                .help("measure a run with `--dry-run` first"),
+        );
+    }
+}
+
+fn column_finding(table: &Table, column: &Column, live: &CatalogTable, found: &mut Vec<Finding>) {
+    let object = format!("{}.{}", table.name, column.name);
+    let Some(there) = live.column(&column.name) else {
+        found.push(missing_column(&table.name, &column.name, live));
+        return;
+    };
+    let Some(kind) = kind_of(&there.kind) else {
+        let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
+        found.push(
+            error("type-differs", &object, message)
+                .help("windrow knows integers, uuid, text and timestamps"),
+        );
+        return;
+    };
+    if kind == column.kind {
+        return;
+    }
+    let message = format!(
+        "is `{}`, and the spec says {}",
+        there.kind,
+        kind_name(column.kind)
+    );
+    let help = format!("write `{} {}` in the spec", column.name, kind_name(kind));
+    let both_whole = is_whole(kind) && is_whole(column.kind);
+    found.push(
+        if both_whole {
+            warning("type-differs", &object, message)
+        } else {
+            error("type-differs", &object, message)
+        }
+        .help(help),
+    );
+}
+
+fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
+    let help = match nearest(column, live.columns.iter().map(|column| &column.name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "is this spec for another version of the application?".to_owned(),
+    };
+    error(
+        "missing-column",
+        &format!("{table}.{column}"),
+        "the column does not exist".to_owned(),
+    )
+    .help(help)
+}
+
+/// The indexes that the plan needs, and those that the spec says the application has.
+fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    for need in plan::make(graph).indexes {
+        let table = graph.table(need.table);
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        if need.columns.iter().any(|name| live.column(name).is_none()) {
+            continue;
+        }
+        let object = format!("{}.{}", table.name, need.columns.join("_"));
+        let columns = need.columns.join(", ");
+        let message = format!("no index leads with ({columns})");
+        index_finding(&object, leading(live, &need.columns), message, found);
+    }
+    for table in &graph.tables {
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        for column in &table.indexed {
+            if !leading(live, std::slice::from_ref(column))
+                .iter()
+                .any(|index| index.valid)
+            {
+                let message = format!(
+                    "the spec says that the application has an index on `{column}`, and there is none"
+                );
+                found.push(
+                    error(
+                        "missing-index",
+                        &format!("{}.{column}", table.name),
+                        message,
+                    )
+                    .help("take the column out of `indexed`, so that `20_indexes.sql` creates one"),
+                );
+            }
+        }
+    }
+}
+
+/// The indexes that start with these columns; a partial one serves only if windrow made it.
+fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogIndex> {
+    live.indexes
+        .iter()
+        .filter(|index| index.predicate.is_none() || is_ours(index))
+        .filter(|index| index.keys.starts_with(columns))
+        .collect()
+}
+
+fn index_finding(
+    object: &str,
+    indexes: Vec<&CatalogIndex>,
+    message: String,
+    found: &mut Vec<Finding>,
+) {
+    if indexes.iter().any(|index| index.valid && index.ready) {
+        return;
+    }
+    match indexes.first() {
+        None => {
+            found.push(notice("missing-index", object, message).help("`20_indexes.sql` creates it"))
+        }
+        Some(index) if is_ours(index) => found.push(
+            error(
+                "invalid-index",
+                object,
+                format!("the index `{}` is invalid", index.name),
+            )
+            .help("`windrow install` drops it and builds it again"),
+        ),
+        Some(index) => found.push(
+            warning(
+                "invalid-index",
+                object,
+                format!("the index `{}` is invalid", index.name),
+            )
+            .help(format!(
+                "drop it; `20_indexes.sql` creates one, or use REINDEX INDEX CONCURRENTLY \"{}\"",
+                index.name
+            )),
+        ),
+    }
+}
+
+/// Tables that are not in the spec but hang on what is.
+fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let known = |name: &str| {
+        graph.tables.iter().any(|table| table.name == name)
+            || graph.ignored.iter().any(|ignored| ignored.table == name)
+    };
+    let own = |name: &str| {
+        name.strip_prefix(&format!("{}.", graph.schema))
+            .map(str::to_owned)
+    };
+    let mut referencing = BTreeSet::new();
+    for table in &graph.tables {
+        for key in catalog
+            .tables
+            .get(&table.name)
+            .map(|live| live.referenced_by.as_slice())
+            .unwrap_or_default()
+        {
+            let name = own(&key.table).unwrap_or_else(|| key.table.clone());
+            // A partition is covered by its table.
+            let partition_of = catalog
+                .tables
+                .get(&name)
+                .and_then(|live| live.partition_of.as_deref());
+            if known(&name) || partition_of.is_some_and(known) {
+                continue;
+            }
+            referencing.insert(name.clone());
+            let message = format!(
+                "references `{}` by `{}` ({}, on delete {})",
+                table.name,
+                key.name,
+                key.columns.join(", "),
+                key.on_delete.to_lowercase()
+            );
+            found.push(error("unlisted-reference", &name, message)
+                .help("add it to `[tables]` with this column as a parent, or to the ignored tables with a reason"));
+        }
+    }
+    let columns: BTreeSet<&str> = graph
+        .tables
+        .iter()
+        .flat_map(|table| &table.edges)
+        .map(|edge| edge.column.name.as_str())
+        .collect();
+    for (name, live) in &catalog.tables {
+        let partition_of = live.partition_of.as_deref();
+        if known(name) || referencing.contains(name) || partition_of.is_some() {
+            continue;
+        }
+        for column in live
+            .columns
+            .iter()
+            .filter(|column| columns.contains(column.name.as_str()))
+        {
+            let message = format!(
+                "has the column `{}`, like an edge of the spec, but is not in the spec",
+                column.name
+            );
+            found.push(
+                warning("unlisted-column", name, message)
+                    .help("add it to `[tables]`, or to the ignored tables with a reason"),
+            );
+        }
+    }
+}
+
+fn collect_scans(plan: &Value, scans: &mut Vec<(String, String)>) {
+    match plan {
+        Value::Array(parts) => parts.iter().for_each(|part| collect_scans(part, scans)),
+        Value::Object(node) => {
+            if node.get("Node Type").and_then(Value::as_str) == Some("Seq Scan")
+                && let Some(table) = node.get("Relation Name").and_then(Value::as_str)
+            {
+                let filter = node
+                    .get("Filter")
+                    .and_then(Value::as_str)
+                    .unwrap_or("no condition");
+                let short: String = filter.chars().take(120).collect();
+                scans.push((table.to_owned(), format!("`{short}`")));
+            }
+            node.values()
+                .filter(|value| value.is_array() || value.is_object())
+                .for_each(|part| collect_scans(part, scans));
+        }
+        _ => {}
+    }
+}
+
+/// The kind of a type as the server prints it.
+fn kind_of(printed: &str) -> Option<Kind> {
+    let bare = printed.split('(').next().unwrap_or(printed).trim();
+    Some(match bare {
+        "smallint" => Kind::Smallint,
+        "integer" => Kind::Integer,
+        "bigint" => Kind::Bigint,
+        "uuid" => Kind::Uuid,
+        "character varying" | "text" | "character" | "name" => Kind::Varchar,
+        // `timestamp(3) with time zone` has its precision in the middle.
+        "timestamp" | "timestamp with time zone" | "timestamp without time zone"
+            if printed.ends_with("with time zone") =>
+        {
+            Kind::Timestamptz
+        }
+        "timestamp" | "timestamp without time zone" => Kind::Timestamp,
+        _ => return None,
+    })
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Smallint => "smallint",
+        Kind::Integer => "integer",
+        Kind::Bigint => "bigint",
+        Kind::Uuid => "uuid",
+        Kind::Varchar => "varchar",
+        Kind::Timestamp => "timestamp",
+        Kind::Timestamptz => "timestamptz",
+    }
+}
+
+fn is_whole(kind: Kind) -> bool {
+    matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint)
+}
+
+/// Whether windrow made this index; its predicates are those of its statements.
+fn is_ours(index: &CatalogIndex) -> bool {
+    index.name.starts_with("windrow_")
+}
+
+fn nearest<'a>(name: &str, others: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    others
+        .map(|other| (strsim::jaro_winkler(name, other), other))
+        .filter(|(likeness, _)| *likeness > 0.9)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, other)| other)
+}
+
+fn error(code: &'static str, object: &str, message: String) -> Finding {
+    Finding {
+        code,
+        severity: Severity::Error,
+        object: object.to_owned(),
+        message,
+        help: String::new(),
+    }
+}
+
+fn warning(code: &'static str, object: &str, message: String) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        ..error(code, object, message)
+    }
+}
+
+fn notice(code: &'static str, object: &str, message: String) -> Finding {
+    Finding {
+        severity: Severity::Notice,
+        ..error(code, object, message)
+    }
+}
+
+impl Finding {
+    fn help(mut self, help: impl Into<String>) -> Finding {
+        self.help = help.into();
+        self
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Severity::Notice => "notice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}[{}]: `{}`: {}",
+            self.severity, self.code, self.object, self.message
+        )?;
+        if self.help.is_empty() {
+            Ok(())
+        } else {
+            write!(out, "\n  help: {}", self.help)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_types_are_known() {
+        let kinds = [
+            "integer",
+            "character varying(64)",
+            "timestamp(3) without time zone",
+            "timestamp(3) with time zone",
+        ];
+        assert_eq!(
+            kinds.map(kind_of),
+            [
+                Some(Kind::Integer),
+                Some(Kind::Varchar),
+                Some(Kind::Timestamp),
+                Some(Kind::Timestamptz)
+            ]
+        );
+        assert_eq!(kind_of("timestamp with time zone"), Some(Kind::Timestamptz));
+        assert_eq!(kind_of("jsonb"), None);
+    }
+
+    #[test]
+    fn only_a_scan_of_a_big_table_is_found() {
+        let plan = serde_json::json!([{"Plan": {"Node Type": "ModifyTable", "Plans": [
+            {"Node Type": "Seq Scan", "Relation Name": "big", "Filter": "(x = 1)"},
+            {"Node Type": "Seq Scan", "Relation Name": "small"}]}}]);
+        let mut catalog = Catalog::default();
+        catalog.tables.insert(
+            "big".to_owned(),
+            CatalogTable {
+                estimated_rows: 50_000,
+                ..CatalogTable::default()
+            },
+        );
+        catalog.tables.insert(
+            "small".to_owned(),
+            CatalogTable {
+                estimated_rows: 5,
+                ..CatalogTable::default()
+            },
+        );
+        let found = judge_plan("delete from big", &plan, &catalog, &[], 10_000);
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "error[seq-scan]: `big`: `delete from big` reads all of its about 50000 rows, by `(x = 1)`\n  \
+             help: create an index that leads with the column, or run ANALYZE if the estimate is off"
+            ]
+        );
+    }
+
+    #[test]
+    fn codes_are_explained() {
+        assert!(explain("seq-scan").is_some_and(|text| text.contains("EXPLAIN")));
+        assert_eq!(explain("nonsense"), None);
+    }
+}

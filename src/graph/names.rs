@@ -1,0 +1,381 @@
+//! Single values of a spec: names, types, time zone, schedule, durations and counts.
+
+use toml::Spanned;
+
+use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::graph::{Column, Kind};
+use crate::spec::grammar::{ColumnText, place};
+use crate::spec::{Text, duration};
+
+/// The longest name that every server takes, in bytes.
+const LONGEST_NAME: usize = 63;
+/// What is left of it for the spec's name, with `windrow_` before it and room for suffixes behind.
+const LONGEST_SPEC_NAME: usize = 40;
+/// What is left of it for a rule's name, with what its routines and indexes add.
+const LONGEST_RULE_NAME: usize = 30;
+
+const KINDS: [(&str, Kind); 7] = [
+    ("smallint", Kind::Smallint),
+    ("integer", Kind::Integer),
+    ("bigint", Kind::Bigint),
+    ("uuid", Kind::Uuid),
+    ("varchar", Kind::Varchar),
+    ("timestamp", Kind::Timestamp),
+    ("timestamptz", Kind::Timestamptz),
+];
+
+/// The word for a kind in a spec.
+pub(super) fn kind_name(kind: Kind) -> &'static str {
+    KINDS
+        .iter()
+        .find(|(_, known)| *known == kind)
+        .map_or("", |(name, _)| name)
+}
+
+/// True for the kinds that identify rows.
+pub(super) fn identifies(kind: Kind) -> bool {
+    !matches!(kind, Kind::Timestamp | Kind::Timestamptz)
+}
+
+/// True for whole numbers of any width.
+pub(super) fn is_integer(kind: Kind) -> bool {
+    matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint)
+}
+
+/// Checks the spec's name and answers it; empty if there is none.
+pub(super) fn spec_name(name: Option<&Text>, diagnostics: &mut Vec<Diagnostic>) -> String {
+    let Some(name) = name else {
+        let help = "begin the spec with `name = \"…\"`; the control schema is `windrow_<name>`";
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            0..0,
+            "the spec has no `name`",
+            help,
+        ));
+        return String::new();
+    };
+    let text = name.get_ref();
+    let legal =
+        |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || "_.-".contains(sign);
+    if !text.starts_with(|sign: char| sign.is_ascii_lowercase()) || !text.chars().all(legal) {
+        diagnostics.push(Diagnostic::error(
+            "invalid-spec-name",
+            name.span(),
+            format!("`{}` cannot name a spec", text.escape_debug()),
+            "begin with a lower-case letter and use only lower-case letters, digits, `_`, `-` and `.`",
+        ));
+    } else if text.len() > LONGEST_SPEC_NAME {
+        diagnostics.push(Diagnostic::error(
+            "invalid-spec-name",
+            name.span(),
+            format!("the spec's name has {} characters", text.len()),
+            format!("use at most {LONGEST_SPEC_NAME}: `windrow_<name>` and what is made from it must fit {LONGEST_NAME} bytes"),
+        ));
+    }
+    text.clone()
+}
+
+/// Checks a rule's name.
+pub(super) fn rule_name(name: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let text = name.get_ref();
+    let legal = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_';
+    if !text.starts_with(|sign: char| sign.is_ascii_lowercase()) || !text.chars().all(legal) {
+        diagnostics.push(Diagnostic::error(
+            "invalid-rule-name",
+            name.span(),
+            format!("`{}` cannot name a rule", text.escape_debug()),
+            "begin with a lower-case letter and use only lower-case letters, digits and `_`",
+        ));
+    } else if text.len() > LONGEST_RULE_NAME {
+        diagnostics.push(Diagnostic::error(
+            "invalid-rule-name",
+            name.span(),
+            format!("the rule's name has {} characters", text.len()),
+            format!("use at most {LONGEST_RULE_NAME}: routines and indexes are named after it"),
+        ));
+    }
+}
+
+/// Checks the name of something in the catalog.
+pub(super) fn identifier(name: &Text, what: &str, diagnostics: &mut Vec<Diagnostic>) {
+    let text = name.get_ref();
+    let shown = text.escape_debug();
+    let (message, help) = if text.is_empty() {
+        (
+            format!("the name of a {what} is empty"),
+            "write the name as the catalog has it",
+        )
+    } else if text.chars().any(char::is_control) {
+        (
+            format!("the {what} `{shown}` has a control character in its name"),
+            "write the name as the catalog has it",
+        )
+    } else if text.len() > LONGEST_NAME {
+        let help = "PostgreSQL cuts names off after 63 bytes: write the name as the catalog has it";
+        (
+            format!("the name of the {what} `{shown}` has {} bytes", text.len()),
+            help,
+        )
+    } else {
+        return;
+    };
+    diagnostics.push(Diagnostic::error(
+        "invalid-identifier",
+        name.span(),
+        message,
+        help,
+    ));
+}
+
+/// Checks the title: it becomes part of comments.
+pub(super) fn title(title: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    if title.get_ref().chars().any(char::is_control) {
+        let help = "keep the title on one line, without control characters";
+        let message = "the title has a line break or another control character";
+        diagnostics.push(Diagnostic::error(
+            "invalid-title",
+            title.span(),
+            message,
+            help,
+        ));
+    }
+}
+
+/// Checks a column's name and resolves its type; no answer if the type is unknown.
+pub(super) fn column(
+    column: &ColumnText,
+    default: Kind,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    identifier(&column.name, "column", diagnostics);
+    let kind = match &column.kind {
+        Some(kind) => self::kind(kind, diagnostics)?,
+        None => default,
+    };
+    Some(Column {
+        name: column.name.get_ref().clone(),
+        kind,
+    })
+}
+
+fn kind(word: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Kind> {
+    let found = KINDS
+        .iter()
+        .find(|(name, _)| name == word.get_ref())
+        .map(|(_, kind)| *kind);
+    if found.is_none() {
+        let names = KINDS.map(|(name, _)| name);
+        let otherwise = format!("known types: `{}`", names.join("`, `"));
+        diagnostics.push(Diagnostic::error(
+            "unknown-type",
+            word.span(),
+            format!("unknown type `{}`", word.get_ref().escape_debug()),
+            did_you_mean(word.get_ref(), names, &otherwise),
+        ));
+    }
+    found
+}
+
+/// Checks that the zone is one of the IANA database, with the spelling that it has there.
+pub(super) fn time_zone(zone: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let database = jiff::tz::TimeZoneDatabase::bundled();
+    let found = database.get(zone.get_ref());
+    if found.is_ok_and(|found| found.iana_name() == Some(zone.get_ref())) {
+        return;
+    }
+    let known: Vec<String> = database
+        .available()
+        .map(|name| name.as_str().to_owned())
+        .collect();
+    diagnostics.push(Diagnostic::error(
+        "unknown-time-zone",
+        zone.span(),
+        format!("unknown time zone `{}`", zone.get_ref().escape_debug()),
+        did_you_mean(
+            zone.get_ref(),
+            known.iter().map(String::as_str),
+            "use a name of the IANA time zone database, e.g. `UTC` or `Europe/Berlin`",
+        ),
+    ));
+}
+
+/// Checks five cron fields, or `N seconds`.
+pub(super) fn schedule(text: &str, schedule: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    const HELP: &str = "write five fields (minute, hour, day of month, month, day of week) of `*`, numbers, `a-b`, `*/n` \
+                        and lists of these, in UTC; or `N seconds` with N from 1 to 59";
+    const FIELDS: [(&str, u32, u32); 5] = [
+        ("minute", 0, 59),
+        ("hour", 0, 23),
+        ("day of month", 1, 31),
+        ("month", 1, 12),
+        ("day of week", 0, 7),
+    ];
+    let value = schedule.get_ref();
+    let fields: Vec<(usize, &str)> = value
+        .split_ascii_whitespace()
+        .map(|field| (field.as_ptr() as usize - value.as_ptr() as usize, field))
+        .collect();
+    let message = format!("`{}` is no schedule", value.escape_debug());
+    if let [(_, number), (_, "seconds")] = fields.as_slice()
+        && whole_number(number).is_some_and(|number| (1..=59).contains(&number))
+    {
+        return;
+    }
+    if fields.len() != FIELDS.len() {
+        let label = format!("{} fields", fields.len());
+        diagnostics.push(
+            Diagnostic::error("invalid-schedule", schedule.span(), message, HELP).labelled(label),
+        );
+        return;
+    }
+    for ((start, field), (name, low, high)) in fields.into_iter().zip(FIELDS) {
+        if !field.split(',').all(|part| cron_part(part, low, high)) {
+            let span = place(text, schedule, start..start + field.len());
+            diagnostics.push(
+                Diagnostic::error("invalid-schedule", span, message.clone(), HELP)
+                    .labelled(format!("{name}: {low} to {high}")),
+            );
+        }
+    }
+}
+
+fn cron_part(part: &str, low: u32, high: u32) -> bool {
+    let (range, step) = match part.split_once('/') {
+        Some((range, step)) => (range, Some(step)),
+        None => (part, None),
+    };
+    let within = |text: &str| whole_number(text).filter(|number| (low..=high).contains(number));
+    let ordered = match range.split_once('-') {
+        Some((first, last)) => {
+            matches!((within(first), within(last)), (Some(first), Some(last)) if first <= last)
+        }
+        // Servers disagree about the meaning of `5/10`.
+        None => range == "*" || (step.is_none() && within(range).is_some()),
+    };
+    ordered
+        && step.is_none_or(|step| whole_number(step).is_some_and(|step| (1..=high).contains(&step)))
+}
+
+fn whole_number(text: &str) -> Option<u32> {
+    if text.len() <= 4 && text.bytes().all(|digit| digit.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+/// A duration in milliseconds that is a multiple of `unit` and at least `least`.
+pub(super) fn milliseconds(
+    field: Option<&Text>,
+    default: i64,
+    unit: i64,
+    least: i64,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> i64 {
+    let Some(field) = field else { return default };
+    let mut wrong = |code, message: String, help: String| {
+        diagnostics.push(Diagnostic::error(code, field.span(), message, help));
+    };
+    match duration::parse(field.get_ref()) {
+        Err(problem) => wrong("invalid-duration", problem.message, problem.help.to_owned()),
+        Ok(value) if value % unit != 0 => wrong(
+            "out-of-range",
+            format!("`{}` is not a whole number of seconds", field.get_ref()),
+            "only `lock_timeout` counts milliseconds; round it to seconds".to_owned(),
+        ),
+        Ok(value) if value < least => wrong(
+            "out-of-range",
+            format!("`{}` is too short", field.get_ref()),
+            format!("write at least `{}`", duration::show(least)),
+        ),
+        Ok(value) => return value,
+    }
+    default
+}
+
+/// A number within bounds.
+pub(super) fn count(
+    field: Option<&Spanned<i64>>,
+    default: i64,
+    bounds: std::ops::RangeInclusive<i64>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> i64 {
+    let Some(field) = field else { return default };
+    if bounds.contains(field.get_ref()) {
+        return *field.get_ref();
+    }
+    let help = format!("write a number from {} to {}", bounds.start(), bounds.end());
+    diagnostics.push(out_of_range(
+        field.span(),
+        format!("{} is out of range", field.get_ref()),
+        help,
+    ));
+    default
+}
+
+fn out_of_range(span: Span, message: String, help: String) -> Diagnostic {
+    Diagnostic::error("out-of-range", span, message, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_schedule(text: &str) -> bool {
+        let mut diagnostics = Vec::new();
+        schedule("", &Spanned::new(0..0, text.to_owned()), &mut diagnostics);
+        diagnostics.is_empty()
+    }
+
+    #[test]
+    fn schedules_are_five_fields_or_seconds() {
+        for good in [
+            "7 * * * *",
+            "*/10 0-6,22-23 1,15 * 1-5",
+            "0-30/5 * * * 7",
+            "30 seconds",
+            " 0  3 * * 0 ",
+        ] {
+            assert!(is_schedule(good), "{good}");
+        }
+        for bad in [
+            "",
+            "7 * * *",
+            "60 * * * *",
+            "* 24 * * *",
+            "* * 0 * *",
+            "* * * 13 *",
+            "* * * * 8",
+            "5-1 * * * *",
+        ] {
+            assert!(!is_schedule(bad), "{bad}");
+        }
+        for bad in [
+            "@hourly",
+            "0 seconds",
+            "60 seconds",
+            "* * * * mon",
+            "*/0 * * * *",
+            "5/10 * * * *",
+            "1,,2 * * * *",
+        ] {
+            assert!(!is_schedule(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn time_zones_need_no_files_of_the_system() {
+        let unknown = |zone: &str| {
+            let mut diagnostics = Vec::new();
+            time_zone(&Spanned::new(0..0, zone.to_owned()), &mut diagnostics);
+            diagnostics.pop().map(|diagnostic| diagnostic.help)
+        };
+        assert_eq!(unknown("UTC"), None);
+        assert_eq!(unknown("Europe/Berlin"), None);
+        assert_eq!(
+            unknown("Europe/berlin").as_deref(),
+            Some("did you mean `Europe/Berlin`?")
+        );
+        assert!(unknown("+01:00").is_some());
+    }
+}

@@ -1,0 +1,676 @@
+//! Rules: who is eligible, when, and how much at once.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::diagnostic::{Diagnostic, Span, did_you_mean, nearest};
+use crate::graph::names;
+use crate::graph::tables::Resolved;
+use crate::graph::{
+    Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, ReportField,
+    Retention, Rule, Shared, TableId,
+};
+use crate::spec::grammar::{self, FigureText};
+use crate::spec::{self, Scalar, Spec, Text, Values, duration, in_file_order};
+
+/// Figures by name, and the document that alone has them.
+const FIGURES: [(&str, Figure, Option<Document>); 8] = [
+    ("families", Figure::Families, None),
+    (
+        "oldest_end_time",
+        Figure::OldestEndTime,
+        Some(Document::Preview),
+    ),
+    ("sample_roots", Figure::SampleRoots, Some(Document::Preview)),
+    ("skipped", Figure::Skipped, None),
+    ("skipped_families", Figure::SkippedFamilies, None),
+    ("dry_run", Figure::DryRun, None),
+    ("artifact_failures", Figure::ArtifactFailures, None),
+    ("duration_ms", Figure::DurationMs, Some(Document::Run)),
+];
+
+/// The keys that windrow's own documents have for a rule, and the names of all figures.
+const OWN_KEYS: [&str; 20] = [
+    "artifact_failures",
+    "batches",
+    "dry_run",
+    "duration_ms",
+    "estimated_seconds",
+    "failures",
+    "families",
+    "limited",
+    "oldest_end_time",
+    "retries",
+    "root",
+    "rows",
+    "rule",
+    "run_families",
+    "sample_roots",
+    "skipped",
+    "skipped_families",
+    "skipped_samples",
+    "tables",
+    "without_policy",
+];
+
+const DAY: i64 = 86_400_000;
+
+/// Resolves `[rules]`; what depends on something missing is left out.
+pub(super) fn resolve(
+    spec: &Spec,
+    text: &str,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Rule> {
+    in_file_order(&spec.rules)
+        .into_iter()
+        .filter_map(|(name, rule)| self::rule(spec, text, name, rule, tables, diagnostics))
+        .collect()
+}
+
+fn rule(
+    spec: &Spec,
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Rule> {
+    names::rule_name(name, diagnostics);
+    let shown = name.get_ref().escape_debug();
+    let mut missing = |field: &str, help: &str| {
+        let message = format!("rule `{shown}` has no `{field}`");
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            name.span(),
+            message,
+            help,
+        ));
+    };
+    if rule.strategy.is_none() {
+        missing("strategy", "add `strategy = \"end-time\"`");
+    }
+    if rule.root.is_none() {
+        missing(
+            "root",
+            "add `root = \"…\"`: the table of the rows that everything else belongs to",
+        );
+    }
+    if rule.r#final.is_none() {
+        missing(
+            "final",
+            "add `final = { column = [values] }`: what a row holds when it will not change any more",
+        );
+    }
+    if rule.end_time.is_none() {
+        missing(
+            "end_time",
+            "add `end_time = \"column\"`: when a row of the root table ended",
+        );
+    }
+    let root = rule
+        .root
+        .as_ref()
+        .and_then(|root| self::root(spec, root, tables, diagnostics));
+    let candidates = conditions(&rule.candidates, diagnostics);
+    let finals = rule.r#final.as_ref().map_or(Vec::new(), |written| {
+        if written.get_ref().is_empty() {
+            diagnostics.push(Diagnostic::error(
+                "empty-final",
+                written.span(),
+                format!("rule `{shown}` does not say which rows are final"),
+                "name a column and the values of rows that will not change any more: `{ state = [5, 6, 7] }`",
+            ));
+        }
+        conditions(written.get_ref(), diagnostics)
+    });
+    let end_time = rule
+        .end_time
+        .as_ref()
+        .and_then(|written| end_time(text, written, diagnostics));
+    let retention = retention(text, name, rule.retention.as_ref(), diagnostics);
+    let limits = limits(&rule.limits, diagnostics);
+    let order = root.map_or(Vec::new(), |root| tables.order(root));
+    let family = Family {
+        spec,
+        tables,
+        rule: &rule.root,
+        order: &order,
+    };
+    let hierarchy = hierarchy(text, rule, root, &family, diagnostics);
+    let artifacts = artifacts(&rule.artifacts, &family, diagnostics);
+    let mut report = Vec::new();
+    for document in [Document::Preview, Document::Run] {
+        let fields = fields(&rule.report, document);
+        report.extend(self::report(text, document, fields, &family, diagnostics));
+    }
+    Some(Rule {
+        name: name.get_ref().clone(),
+        root: root?,
+        candidates,
+        r#final: finals,
+        end_time: end_time?,
+        hierarchy,
+        shared: match rule.shared {
+            spec::Shared::Closed => Shared::Closed,
+            spec::Shared::Literal => Shared::Literal,
+        },
+        retention: retention?,
+        limits,
+        artifacts,
+        report,
+        order,
+    })
+}
+
+fn root(
+    spec: &Spec,
+    root: &Text,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<TableId> {
+    let found = tables.require(spec, root, diagnostics)?;
+    if tables.tables[found.0].key.is_empty() && !tables.key_is_unclear(found) {
+        diagnostics.push(
+            Diagnostic::error(
+                "root-without-key",
+                root.span(),
+                format!(
+                    "the root table `{}` has no key",
+                    root.get_ref().escape_debug()
+                ),
+                "add `key = \"column type\"` to the table: families are told apart by it",
+            )
+            .related(tables.spans[found.0].clone(), "defined without a key"),
+        );
+    }
+    Some(found)
+}
+
+fn conditions(
+    written: &BTreeMap<Text, Spanned<Values>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Condition> {
+    in_file_order(written)
+        .into_iter()
+        .map(|(column, values)| condition(column, values, diagnostics))
+        .collect()
+}
+
+fn condition(
+    column: &Text,
+    values: &Spanned<Values>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Condition {
+    names::identifier(column, "column", diagnostics);
+    let shown = column.get_ref().escape_debug();
+    let listed: Vec<(&Scalar, Span)> = match values.get_ref() {
+        Values::One(value) => vec![(value, values.span())],
+        Values::Many(values) => values
+            .iter()
+            .map(|value| (value.get_ref(), value.span()))
+            .collect(),
+    };
+    if listed.is_empty() {
+        let help = "list at least one value, or remove the column";
+        let message = format!("`{shown}` has no values, so no row would match");
+        diagnostics.push(Diagnostic::error(
+            "empty-condition",
+            values.span(),
+            message,
+            help,
+        ));
+    }
+    let is_text = |value: &Scalar| matches!(value, Scalar::Text(_));
+    for (index, (value, span)) in listed.iter().enumerate() {
+        if let Some((_, first)) = listed[..index].iter().find(|(earlier, _)| earlier == value) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    span.clone(),
+                    format!("`{shown}` lists a value twice"),
+                    "remove one of the two",
+                )
+                .related(first.clone(), "first here"),
+            );
+        }
+        if is_text(value) != is_text(listed[0].0) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "type-mismatch",
+                    span.clone(),
+                    format!("`{shown}` lists whole numbers and texts"),
+                    "a column holds one or the other: write all values alike",
+                )
+                .related(listed[0].1.clone(), "unlike this"),
+            );
+            break;
+        }
+        if let Scalar::Text(text) = value
+            && text.contains('\0')
+        {
+            let message = format!("a value of `{shown}` has a NUL character");
+            diagnostics.push(Diagnostic::error(
+                "invalid-value",
+                span.clone(),
+                message,
+                "no server stores it: remove it",
+            ));
+        }
+    }
+    let wide = listed.iter().any(
+        |(value, _)| matches!(value, Scalar::Integer(number) if i32::try_from(*number).is_err()),
+    );
+    let kind = match listed.first() {
+        Some((Scalar::Text(_), _)) => Kind::Varchar,
+        _ if wide => Kind::Bigint,
+        _ => Kind::Integer,
+    };
+    let literals = listed.into_iter().map(|(value, _)| match value {
+        Scalar::Integer(number) => Literal::Integer(*number),
+        Scalar::Text(text) => Literal::Text(text.clone()),
+    });
+    Condition {
+        column: Column {
+            name: column.get_ref().clone(),
+            kind,
+        },
+        values: literals.collect(),
+    }
+}
+
+fn end_time(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {
+    let read = grammar::column(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    let column = names::column(&read, Kind::Timestamp, diagnostics)?;
+    if names::identifies(column.kind) {
+        diagnostics.push(Diagnostic::error(
+            "type-mismatch",
+            read.kind.map_or(written.span(), |kind| kind.span()),
+            format!("`{}` is `{}` and cannot be an end time", column.name.escape_debug(), names::kind_name(column.kind)),
+            "an end time is a `timestamp` (zone-less, in the spec's `time_zone`) or a `timestamptz`",
+        ));
+        return None;
+    }
+    Some(column)
+}
+
+fn retention(
+    text: &str,
+    rule: &Text,
+    written: Option<&Spanned<spec::Retention>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Retention> {
+    let default = written.and_then(|written| written.get_ref().default.as_ref());
+    let (Some(written), Some(default)) = (written, default) else {
+        diagnostics.push(Diagnostic::error(
+            "rule-without-retention",
+            written.map_or(rule.span(), |written| written.span()),
+            format!(
+                "rule `{}` does not say how long families are kept",
+                rule.get_ref().escape_debug()
+            ),
+            "add `retention = { default = \"30d\" }`",
+        ));
+        return None;
+    };
+    let written = written.get_ref();
+    let before = diagnostics.len();
+    let default_length = names::milliseconds(Some(default), 30 * DAY, 1_000, 1_000, diagnostics);
+    let minimum = names::milliseconds(written.minimum.as_ref(), 7 * DAY, 1_000, 1_000, diagnostics);
+    let clear = diagnostics.len() == before;
+    let safety_lag = names::milliseconds(written.safety_lag.as_ref(), DAY, 1_000, 0, diagnostics);
+    if clear && default_length < minimum {
+        let shown = duration::show(minimum);
+        let finding = Diagnostic::error(
+            "retention-under-minimum",
+            default.span(),
+            format!(
+                "the default retention `{}` is under the minimum `{shown}`",
+                default.get_ref()
+            ),
+            format!("keep families for at least `{shown}`, or lower `minimum`"),
+        );
+        diagnostics.push(match &written.minimum {
+            Some(minimum) => finding.related(minimum.span(), "the minimum"),
+            None => finding.labelled(format!("`minimum` is `{shown}` where it is left out")),
+        });
+    }
+    let per = written
+        .per
+        .as_ref()
+        .and_then(|per| scope(text, per, diagnostics));
+    let opt_in = written
+        .opt_in
+        .as_ref()
+        .is_some_and(|opt_in| *opt_in.get_ref());
+    if let (Some(flag), None, true) = (&written.opt_in, &written.per, opt_in) {
+        diagnostics.push(Diagnostic::error(
+            "opt-in-without-scope",
+            flag.span(),
+            "`opt_in` needs scopes that can opt in",
+            "add `per = \"column\"`: the column of the root table by which policies are set",
+        ));
+    }
+    Some(Retention {
+        default: default_length / 1_000,
+        minimum: minimum / 1_000,
+        safety_lag: safety_lag / 1_000,
+        per,
+        opt_in,
+    })
+}
+
+fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {
+    let read = grammar::column(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    let column = names::column(&read, Kind::Bigint, diagnostics)?;
+    if !names::identifies(column.kind) {
+        diagnostics.push(Diagnostic::error(
+            "type-mismatch",
+            read.kind.map_or(written.span(), |kind| kind.span()),
+            format!(
+                "policies cannot be set by a `{}`",
+                names::kind_name(column.kind)
+            ),
+            "scopes are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
+        ));
+        return None;
+    }
+    Some(column)
+}
+
+fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
+    Limits {
+        batch_families: names::count(
+            written.batch_families.as_ref(),
+            200,
+            1..=100_000,
+            diagnostics,
+        ),
+        run_families: names::count(
+            written.run_families.as_ref(),
+            10_000,
+            1..=1_000_000_000,
+            diagnostics,
+        ),
+        time_budget: names::milliseconds(
+            written.time_budget.as_ref(),
+            1_800_000,
+            1_000,
+            1_000,
+            diagnostics,
+        ) / 1_000,
+        // For PostgreSQL 0 means to wait for ever.
+        lock_timeout: names::milliseconds(written.lock_timeout.as_ref(), 100, 1, 1, diagnostics),
+        retries: names::count(written.retries.as_ref(), 3, 0..=100, diagnostics),
+    }
+}
+
+/// What the parts of a rule that name tables of its family need to know.
+struct Family<'a> {
+    spec: &'a Spec,
+    tables: &'a Resolved,
+    rule: &'a Option<Text>,
+    order: &'a [TableId],
+}
+
+impl Family<'_> {
+    /// The table of that name, if the rule's families have rows of it.
+    fn require(&self, name: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<TableId> {
+        let table = self.tables.require(self.spec, name, diagnostics)?;
+        let root = self.rule.as_ref()?;
+        if self.order.is_empty() || self.order.contains(&table) {
+            return Some(table);
+        }
+        if !self.tables.edges_are_unclear() {
+            diagnostics.push(
+                Diagnostic::error(
+                    "table-outside-family",
+                    name.span(),
+                    format!(
+                        "`{}` does not belong to the rule's root",
+                        name.get_ref().escape_debug()
+                    ),
+                    format!(
+                        "name a table whose rows belong to `{}`, or add the missing edge",
+                        root.get_ref().escape_debug()
+                    ),
+                )
+                .related(root.span(), "the root"),
+            );
+        }
+        None
+    }
+}
+
+fn hierarchy(
+    text: &str,
+    rule: &spec::Rule,
+    root: Option<TableId>,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Link> {
+    let mut links: Vec<(Link, Span)> = Vec::new();
+    for written in &rule.hierarchy {
+        let read = grammar::link(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let Some(read) = read else { continue };
+        let table = family.tables.require(family.spec, &read.table, diagnostics);
+        let (Some(table), Some(root)) = (table, root) else {
+            continue;
+        };
+        let end = |column: &Text, diagnostics: &mut Vec<Diagnostic>| {
+            relation_end(&read.table, column, table, root, family.tables, diagnostics)
+        };
+        let parent = end(&read.parent, diagnostics);
+        let child = end(&read.child, diagnostics);
+        let (Some(parent), Some(child)) = (parent, child) else {
+            continue;
+        };
+        if parent == child {
+            diagnostics.push(
+                Diagnostic::error(
+                    "relation-one-end",
+                    read.child.span(),
+                    format!(
+                        "both ends of the relation are `{}`",
+                        child.name.escape_debug()
+                    ),
+                    "name the column of the upper member first, then the column of the descendant",
+                )
+                .related(read.parent.span(), "the upper end"),
+            );
+            continue;
+        }
+        let link = Link {
+            table,
+            parent,
+            child,
+        };
+        let same = |other: &Link| {
+            (other.table, &other.parent, &other.child) == (link.table, &link.parent, &link.child)
+        };
+        match links.iter().find(|(other, _)| same(other)) {
+            Some((_, first)) => diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-link",
+                    written.span(),
+                    "the same relation is listed twice",
+                    "remove one of the two",
+                )
+                .related(first.clone(), "first here"),
+            ),
+            None => links.push((link, written.span())),
+        }
+    }
+    links.into_iter().map(|(link, _)| link).collect()
+}
+
+fn relation_end(
+    relation: &Text,
+    column: &Text,
+    table: TableId,
+    root: TableId,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    let edges = tables.tables[table.0]
+        .edges
+        .iter()
+        .filter(|edge| edge.parent == root);
+    let ends: Vec<&Column> = edges.map(|edge| &edge.column).collect();
+    let found = ends.iter().find(|end| end.name == *column.get_ref());
+    // An edge that could not be read may be the one that is missed here.
+    if found.is_none() && !tables.edge_is_unclear(table) {
+        let root = &tables.tables[root.0];
+        let key = root.key.first().map_or("…", |key| key.name.as_str());
+        let shown = column.get_ref().escape_debug();
+        let otherwise = format!(
+            "add `{shown} -> {}.{}` to the parents of `{}`: a link goes when either of its ends goes",
+            root.name.escape_debug(),
+            key.escape_debug(),
+            relation.get_ref().escape_debug()
+        );
+        diagnostics.push(
+            Diagnostic::error(
+                "relation-one-end",
+                column.span(),
+                format!(
+                    "`{shown}` is no edge from `{}` to the rule's root",
+                    relation.get_ref().escape_debug()
+                ),
+                match nearest(column.get_ref(), ends.iter().map(|end| end.name.as_str())) {
+                    Some(end) => format!("did you mean `{end}`? otherwise {otherwise}"),
+                    None => otherwise,
+                },
+            )
+            .related(tables.spans[table.0].clone(), "the relation table"),
+        );
+    }
+    found.map(|end| (*end).clone())
+}
+
+fn artifacts(
+    written: &[spec::Artifact],
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Artifact> {
+    let mut artifacts: Vec<Artifact> = Vec::new();
+    for artifact in written {
+        names::identifier(&artifact.path, "column", diagnostics);
+        if let Some(host) = &artifact.host {
+            names::identifier(host, "column", diagnostics);
+        }
+        let Some(table) = family.require(&artifact.table, diagnostics) else {
+            continue;
+        };
+        let path = artifact.path.get_ref().clone();
+        if let Some(first) = artifacts
+            .iter()
+            .position(|other| other.table == table && other.path == path)
+        {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-artifact",
+                    artifact.path.span(),
+                    format!("the files of `{}` are listed twice", path.escape_debug()),
+                    "remove one of the two",
+                )
+                .related(written[first].path.span(), "first here"),
+            );
+        }
+        artifacts.push(Artifact {
+            table,
+            host: artifact.host.as_ref().map(|host| host.get_ref().clone()),
+            path,
+        });
+    }
+    artifacts
+}
+
+fn report(
+    text: &str,
+    document: Document,
+    fields: &BTreeMap<Text, Text>,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<ReportField> {
+    let mut report = Vec::new();
+    for (name, written) in in_file_order(fields) {
+        names::identifier(name, "report field", diagnostics);
+        if OWN_KEYS.contains(&name.get_ref().as_str()) {
+            let message = format!("`{}` is one of windrow's own keys", name.get_ref());
+            let help = "the document has it anyway or may get it: choose another name";
+            diagnostics.push(Diagnostic::error(
+                "reserved-report-field",
+                name.span(),
+                message,
+                help,
+            ));
+        }
+        let figure = match grammar::figure(text, written) {
+            Err(diagnostic) => {
+                diagnostics.push(*diagnostic);
+                None
+            }
+            Ok(FigureText::RowsOf(table)) => family.require(&table, diagnostics).map(Figure::Table),
+            Ok(FigureText::Word(word)) => self::figure(&word, document, diagnostics),
+        };
+        if let Some(figure) = figure {
+            report.push(ReportField {
+                name: name.get_ref().clone(),
+                document,
+                figure,
+            });
+        }
+    }
+    report
+}
+
+fn figure(word: &Text, document: Document, diagnostics: &mut Vec<Diagnostic>) -> Option<Figure> {
+    let here: Vec<&str> = FIGURES
+        .iter()
+        .filter(|(_, _, only)| only.is_none_or(|only| only == document))
+        .map(|(name, _, _)| *name)
+        .collect();
+    let known = FIGURES.iter().find(|(name, _, _)| name == word.get_ref());
+    if let Some((_, figure, _)) = known.filter(|(name, _, _)| here.contains(name)) {
+        return Some(figure.clone());
+    }
+    let shown = word.get_ref().escape_debug();
+    let title = match document {
+        Document::Preview => "preview",
+        Document::Run => "run",
+    };
+    let otherwise = format!(
+        "figures of the {title}: `{}`, `rows of TABLE`",
+        here.join("`, `")
+    );
+    diagnostics.push(match known {
+        Some(_) => Diagnostic::error(
+            "unknown-figure",
+            word.span(),
+            format!("the {title} document has no figure `{shown}`"),
+            otherwise,
+        ),
+        None => Diagnostic::error(
+            "unknown-figure",
+            word.span(),
+            format!("unknown figure `{shown}`"),
+            did_you_mean(word.get_ref(), here, &otherwise),
+        ),
+    });
+    None
+}
+
+fn fields(report: &spec::Report, document: Document) -> &BTreeMap<Text, Text> {
+    match document {
+        Document::Preview => &report.preview,
+        Document::Run => &report.run,
+    }
+}

@@ -1,0 +1,550 @@
+//! Tables and edges: who belongs to whom, and in which order rows may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::graph::names;
+use crate::graph::{Column, Edge, Ignored, Kind, Literal, Table, TableId};
+use crate::spec::grammar::{self, EdgeText, NoneText};
+use crate::spec::{self, Spec, Text};
+
+/// The tables with what the checks need beside them; all lists are parallel.
+pub(super) struct Resolved {
+    pub(super) tables: Vec<Table>,
+    /// Where each table is defined.
+    pub(super) spans: Vec<Span>,
+    /// Tables with a key that could not be read; what names them is not blamed for it.
+    unclear_keys: BTreeSet<TableId>,
+    /// Tables with an edge that could not be resolved; they may belong to anything.
+    unclear_edges: BTreeSet<TableId>,
+    /// The tables that name each table as a parent, sorted.
+    children: Vec<Vec<TableId>>,
+}
+
+impl Resolved {
+    /// The table of that name.
+    pub(super) fn find(&self, name: &str) -> Option<TableId> {
+        self.tables
+            .binary_search_by(|table| table.name.as_str().cmp(name))
+            .ok()
+            .map(TableId)
+    }
+
+    /// The table of that name, or a finding that says which one may be meant.
+    pub(super) fn require(
+        &self,
+        spec: &Spec,
+        name: &Text,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<TableId> {
+        let found = self.find(name.get_ref());
+        if found.is_none() {
+            let shown = name.get_ref().escape_debug();
+            let finding = Diagnostic::error(
+                "unknown-table",
+                name.span(),
+                format!("unknown table `{shown}`"),
+                did_you_mean(
+                    name.get_ref(),
+                    self.tables.iter().map(|table| table.name.as_str()),
+                    &format!("add `{shown}` to [tables]"),
+                ),
+            );
+            diagnostics.push(match spec.ignore.get_key_value(name.get_ref().as_str()) {
+                Some((ignored, _)) => finding.related(ignored.span(), "ignored here"),
+                None => finding,
+            });
+        }
+        found
+    }
+
+    /// True if the table's key is missing because of an error that has been reported.
+    pub(super) fn key_is_unclear(&self, table: TableId) -> bool {
+        self.unclear_keys.contains(&table)
+    }
+
+    /// True if an edge of this table is missing because of an error that has been reported.
+    pub(super) fn edge_is_unclear(&self, table: TableId) -> bool {
+        self.unclear_edges.contains(&table)
+    }
+
+    /// True if what belongs to what is not completely known because of errors that have been reported.
+    pub(super) fn edges_are_unclear(&self) -> bool {
+        !self.unclear_edges.is_empty()
+    }
+
+    /// The tables that belong to a root, children before parents, the root last.
+    ///
+    /// Depth first by name: a table that is added elsewhere changes nothing here.
+    pub(super) fn order(&self, root: TableId) -> Vec<TableId> {
+        let mut order = Vec::new();
+        let mut seen = BTreeSet::from([root]);
+        let mut path = vec![(root, 0)];
+        while let Some((table, next)) = path.last_mut() {
+            match self.children[table.0].get(*next) {
+                Some(&child) => {
+                    *next += 1;
+                    if seen.insert(child) {
+                        path.push((child, 0));
+                    }
+                }
+                None => {
+                    order.push(*table);
+                    path.pop();
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Resolves `[tables]`.
+pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Resolved {
+    let mut resolved = Resolved {
+        tables: Vec::new(),
+        spans: Vec::new(),
+        unclear_keys: BTreeSet::new(),
+        unclear_edges: BTreeSet::new(),
+        children: vec![Vec::new(); spec.tables.len()],
+    };
+    for (index, (name, table)) in spec.tables.iter().enumerate() {
+        names::identifier(name, "table", diagnostics);
+        let key = table
+            .key
+            .as_ref()
+            .map_or(Some(Vec::new()), |key| self::key(text, key, diagnostics));
+        if key.is_none() {
+            resolved.unclear_keys.insert(TableId(index));
+        }
+        let name_span = name.span();
+        resolved.tables.push(Table {
+            name: name.get_ref().clone(),
+            key: key.unwrap_or_default(),
+            indexed: Vec::new(),
+            edges: Vec::new(),
+        });
+        resolved.spans.push(name_span);
+    }
+    let mut edge_spans = Vec::new();
+    for (index, table) in spec.tables.values().enumerate() {
+        let (edges, spans) = edges(
+            spec,
+            text,
+            TableId(index),
+            table,
+            &mut resolved,
+            diagnostics,
+        );
+        for edge in &edges {
+            let siblings = &mut resolved.children[edge.parent.0];
+            if siblings.last() != Some(&TableId(index)) {
+                siblings.push(TableId(index));
+            }
+        }
+        let unclear = resolved.edge_is_unclear(TableId(index));
+        resolved.tables[index].indexed = indexed(table, &edges, unclear, diagnostics);
+        resolved.tables[index].edges = edges;
+        edge_spans.push(spans);
+    }
+    check_cycles(&resolved, &edge_spans, diagnostics);
+    resolved
+}
+
+/// Resolves `[ignore]`.
+pub(super) fn ignored(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> Vec<Ignored> {
+    let mut ignored = Vec::new();
+    for (table, reason) in &spec.ignore {
+        names::identifier(table, "table", diagnostics);
+        let shown = table.get_ref().escape_debug();
+        if reason.get_ref().trim().is_empty() {
+            diagnostics.push(Diagnostic::error(
+                "ignored-without-reason",
+                reason.span(),
+                format!("`{shown}` is ignored without a reason"),
+                "say why its rows may stay when what they refer to is gone",
+            ));
+        }
+        if let Some((managed, _)) = spec.tables.get_key_value(table) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "managed-and-ignored",
+                    table.span(),
+                    format!("`{shown}` is both managed and ignored"),
+                    "remove it from [tables] or from [ignore]",
+                )
+                .labelled("ignored here")
+                .related(managed.span(), "managed here"),
+            );
+        }
+        ignored.push(Ignored {
+            table: table.get_ref().clone(),
+            reason: reason.get_ref().clone(),
+        });
+    }
+    ignored
+}
+
+/// Finds tables that no rule reaches from its root.
+pub(super) fn check_reached(spec: &Spec, resolved: &Resolved, diagnostics: &mut Vec<Diagnostic>) {
+    let mut reached = BTreeSet::new();
+    for rule in spec.rules.values() {
+        match rule.root.as_ref().map(|root| resolved.find(root.get_ref())) {
+            Some(Some(root)) => reached.extend(resolved.order(root)),
+            // A rule without a known root may be meant for any table.
+            _ => return,
+        }
+    }
+    for table in &resolved.unclear_edges {
+        reached.extend(resolved.order(*table));
+    }
+    if spec.rules.is_empty() {
+        let at = spec.name.as_ref().map_or(0..0, |name| name.span());
+        let help = "add a rule: `[rules.NAME]` with `strategy`, `root`, `final`, `end_time` and `retention`";
+        diagnostics.push(Diagnostic::error(
+            "no-rules",
+            at,
+            "the spec has no rules",
+            help,
+        ));
+        return;
+    }
+    for (index, table) in resolved.tables.iter().enumerate() {
+        if !reached.contains(&TableId(index)) {
+            diagnostics.push(Diagnostic::error(
+                "unreachable-table",
+                resolved.spans[index].clone(),
+                format!(
+                    "`{}` does not belong to the root of any rule",
+                    table.name.escape_debug()
+                ),
+                "add what its rows belong to under `parents`, or take the table out",
+            ));
+        }
+    }
+}
+
+fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Column>> {
+    let columns = match grammar::key(text, key) {
+        Ok(columns) => columns,
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
+            return None;
+        }
+    };
+    let [column] = columns.as_slice() else {
+        diagnostics.push(Diagnostic::error(
+            "composite-key",
+            key.span(),
+            format!("a key of {} columns is not supported yet for end-time rules", columns.len()),
+            "use a key of one column, e.g. a surrogate `id`; a table that is nobody's parent needs no key",
+        ));
+        return None;
+    };
+    if column.kind.is_none() {
+        let shown = column.name.get_ref().escape_debug();
+        diagnostics.push(Diagnostic::error(
+            "malformed-text",
+            column.name.span(),
+            format!("the key `{shown}` has no type"),
+            format!("write the type after it, e.g. `{shown} integer`"),
+        ));
+        return None;
+    }
+    let resolved = names::column(column, Kind::Integer, diagnostics)?;
+    if !names::identifies(resolved.kind) {
+        diagnostics.push(Diagnostic::error(
+            "type-mismatch",
+            column.kind.as_ref().map_or(key.span(), |kind| kind.span()),
+            format!("a key cannot be a `{}`", names::kind_name(resolved.kind)),
+            "keys are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
+        ));
+        return None;
+    }
+    Some(vec![resolved])
+}
+
+fn edges(
+    spec: &Spec,
+    text: &str,
+    child: TableId,
+    table: &spec::Table,
+    resolved: &mut Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Edge>, Vec<Span>) {
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    // The first mention of each column, with its type.
+    let mut kinds: BTreeMap<String, (Kind, Span)> = BTreeMap::new();
+    if let (Some(column), Some(key)) = (resolved.tables[child.0].key.first(), &table.key) {
+        kinds.insert(column.name.clone(), (column.kind, key.span()));
+    }
+    for written in &table.parents {
+        let edge = grammar::edge(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let Some(edge) = edge else {
+            resolved.unclear_edges.insert(child);
+            continue;
+        };
+        let Some(found) = self::edge(spec, &edge, resolved, diagnostics) else {
+            resolved.unclear_edges.insert(child);
+            continue;
+        };
+        let same =
+            |other: &Edge| other.column.name == found.column.name && other.parent == found.parent;
+        if let Some(first) = edges.iter().position(same) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-edge",
+                    written.span(),
+                    format!(
+                        "`{}` names the parent `{}` twice",
+                        found.column.name.escape_debug(),
+                        edge.table.get_ref().escape_debug()
+                    ),
+                    "remove one of the two",
+                )
+                .labelled("second edge")
+                .related(spans[first].clone(), "first edge"),
+            );
+            continue;
+        }
+        let column = &found.column;
+        let (kind, first) = kinds
+            .entry(column.name.clone())
+            .or_insert_with(|| (column.kind, written.span()))
+            .clone();
+        if kind != column.kind {
+            diagnostics.push(
+                Diagnostic::error(
+                    "type-mismatch",
+                    written.span(),
+                    format!(
+                        "`{}` is `{}` here and `{}` elsewhere in the same table",
+                        column.name.escape_debug(),
+                        names::kind_name(column.kind),
+                        names::kind_name(kind)
+                    ),
+                    "write the type that the catalog has in both places",
+                )
+                .related(first, format!("`{}` here", names::kind_name(kind))),
+            );
+        }
+        edges.push(found);
+        spans.push(written.span());
+    }
+    (edges, spans)
+}
+
+/// The columns that need no index. Only the columns of edges are searched, so any other is a mistake.
+fn indexed(
+    table: &spec::Table,
+    edges: &[Edge],
+    unclear: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<String> {
+    let columns: Vec<&str> = edges.iter().map(|edge| edge.column.name.as_str()).collect();
+    for (position, written) in table.indexed.iter().enumerate() {
+        let shown = written.get_ref().escape_debug();
+        if let Some(first) = table.indexed[..position]
+            .iter()
+            .find(|earlier| *earlier == written)
+        {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    written.span(),
+                    format!("`{shown}` is listed twice"),
+                    "remove one of the two",
+                )
+                .related(first.span(), "first here"),
+            );
+        } else if !unclear && !columns.contains(&written.get_ref().as_str()) {
+            diagnostics.push(Diagnostic::error(
+                "unknown-column",
+                written.span(),
+                format!("`{shown}` is not a column of the table's parents"),
+                did_you_mean(
+                    written.get_ref(),
+                    columns.iter().copied(),
+                    "only columns of `parents` are searched: take it out",
+                ),
+            ));
+        }
+    }
+    table
+        .indexed
+        .iter()
+        .map(|written| written.get_ref().clone())
+        .collect()
+}
+
+fn edge(
+    spec: &Spec,
+    edge: &EdgeText,
+    resolved: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Edge> {
+    let parent = resolved.require(spec, &edge.table, diagnostics)?;
+    let table = &resolved.tables[parent.0];
+    let shown = table.name.escape_debug();
+    let Some(key) = table.key.first() else {
+        if !resolved.key_is_unclear(parent) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "parent-without-key",
+                    edge.table.span(),
+                    format!("`{shown}` has no key that a row could name"),
+                    format!(
+                        "add `key = \"{} …\"` with its type to `{shown}`",
+                        edge.parent_column.get_ref().escape_debug()
+                    ),
+                )
+                .related(resolved.spans[parent.0].clone(), "defined without a key"),
+            );
+        }
+        return None;
+    };
+    if edge.parent_column.get_ref() != &key.name {
+        diagnostics.push(
+            Diagnostic::error(
+                "unknown-column",
+                edge.parent_column.span(),
+                format!(
+                    "`{}` is not the key of `{shown}`",
+                    edge.parent_column.get_ref().escape_debug()
+                ),
+                format!(
+                    "an edge points at the parent's key: write `{shown}.{}`",
+                    key.name.escape_debug()
+                ),
+            )
+            .related(
+                resolved.spans[parent.0].clone(),
+                format!("its key is `{}`", key.name.escape_debug()),
+            ),
+        );
+        return None;
+    }
+    let column = names::column(&edge.column, key.kind, diagnostics)?;
+    let fits =
+        column.kind == key.kind || (names::is_integer(column.kind) && names::is_integer(key.kind));
+    if !fits {
+        diagnostics.push(
+            Diagnostic::error(
+                "type-mismatch",
+                edge.column.kind.as_ref().map_or(edge.column.name.span(), |kind| kind.span()),
+                format!(
+                    "`{}` is `{}` and cannot name a `{}` key",
+                    column.name.escape_debug(),
+                    names::kind_name(column.kind),
+                    names::kind_name(key.kind)
+                ),
+                "declare both columns with the types that the catalog has; whole numbers of any width go together",
+            )
+            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
+        );
+        return None;
+    }
+    let none = match &edge.none {
+        None => None,
+        Some(value) => {
+            let literal = match value.get_ref() {
+                NoneText::Integer(number) => Literal::Integer(*number),
+                NoneText::Text(text) => Literal::Text(text.clone()),
+            };
+            if matches!(literal, Literal::Integer(_)) != names::is_integer(column.kind) {
+                diagnostics.push(Diagnostic::error(
+                    "type-mismatch",
+                    value.span(),
+                    format!("`{}` is `{}` and never has this value", column.name.escape_debug(), names::kind_name(column.kind)),
+                    "write a whole number for a column of whole numbers, and a text in single quotes for any other",
+                ));
+                return None;
+            }
+            Some(literal)
+        }
+    };
+    Some(Edge {
+        column,
+        parent,
+        parent_column: key.clone(),
+        none,
+    })
+}
+
+/// Reports cycles of the belongs-to graph, one for each knot.
+fn check_cycles(resolved: &Resolved, edge_spans: &[Vec<Span>], diagnostics: &mut Vec<Diagnostic>) {
+    let mut knotted: BTreeSet<TableId> = (0..resolved.tables.len()).map(TableId).collect();
+    loop {
+        // What has no parent, or no child, among the rest is on no cycle.
+        let step_up = |table: TableId, knotted: &BTreeSet<TableId>| {
+            resolved.tables[table.0]
+                .edges
+                .iter()
+                .position(|edge| knotted.contains(&edge.parent))
+        };
+        loop {
+            let loose: Vec<TableId> = knotted
+                .iter()
+                .copied()
+                .filter(|table| {
+                    let children = &resolved.children[table.0];
+                    step_up(*table, &knotted).is_none()
+                        || !children.iter().any(|child| knotted.contains(child))
+                })
+                .collect();
+            if loose.is_empty() {
+                break;
+            }
+            knotted.retain(|table| !loose.contains(table));
+        }
+        let Some(start) = knotted.first().copied() else {
+            return;
+        };
+        let mut path: Vec<(TableId, usize)> = Vec::new();
+        let mut table = start;
+        while !path.iter().any(|(earlier, _)| *earlier == table) {
+            let Some(edge) = step_up(table, &knotted) else {
+                return;
+            };
+            path.push((table, edge));
+            table = resolved.tables[table.0].edges[edge].parent;
+        }
+        // The walk may have begun outside the cycle that it met.
+        path.drain(
+            ..path
+                .iter()
+                .position(|(earlier, _)| *earlier == table)
+                .unwrap_or(0),
+        );
+        diagnostics.push(cycle(resolved, edge_spans, &path));
+        knotted.retain(|table| !path.iter().any(|(member, _)| member == table));
+    }
+}
+
+fn cycle(resolved: &Resolved, edge_spans: &[Vec<Span>], path: &[(TableId, usize)]) -> Diagnostic {
+    let names: Vec<String> = path
+        .iter()
+        .chain(path.first())
+        .map(|(table, _)| format!("`{}`", resolved.tables[table.0].name.escape_debug()))
+        .collect();
+    let span = |(table, edge): &(TableId, usize)| edge_spans[table.0][*edge].clone();
+    let first = path.first().map_or(0..0, span);
+    let step = |index: usize| format!("{} belongs to {}", names[index], names[index + 1]);
+    let help = if path.len() == 1 {
+        "remove this edge; rows of one table that belong together are linked by a relation table under `hierarchy`"
+    } else {
+        "remove the edge that is not ownership; an edge to a mere reference does not belong in `parents`"
+    };
+    let message = format!(
+        "tables belong to each other in a circle: {}",
+        names.join(" → ")
+    );
+    let mut diagnostic =
+        Diagnostic::error("belongs-to-cycle", first, message, help).labelled(step(0));
+    for (index, member) in path.iter().enumerate().skip(1) {
+        diagnostic = diagnostic.related(span(member), step(index));
+    }
+    diagnostic
+}

@@ -1,0 +1,61 @@
+//! Ctrl-C, SIGTERM and SIGHUP while the server works for us: cancel the statement there, then fail with a message.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::db::Cancel;
+use crate::failure::Failure;
+
+static HIT: AtomicBool = AtomicBool::new(false);
+static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
+static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// From now on, an interrupt cancels what this session runs. A second one ends windrow at once.
+pub fn cancels(cancel: Cancel) -> anyhow::Result<()> {
+    *CANCEL.lock().unwrap_or_else(PoisonError::into_inner) = Some(cancel);
+    let handler =
+        HANDLER.get_or_init(|| ctrlc::set_handler(on_interrupt).map_err(|error| error.to_string()));
+    handler.clone().map_err(|error| {
+        Failure::new("cannot watch for interrupts")
+            .caused_by(error)
+            .into()
+    })
+}
+
+/// Whether there was an interrupt.
+pub fn hit() -> bool {
+    HIT.load(Ordering::SeqCst)
+}
+
+/// Gives an error its true cause: where there was an interrupt, what the server says about it is only the echo.
+pub fn explain(error: anyhow::Error, running: &str) -> anyhow::Error {
+    if hit() {
+        failure(running).into()
+    } else {
+        error
+    }
+}
+
+/// The failure that an interrupt is.
+pub fn failure(running: &str) -> Failure {
+    Failure::new(format!("interrupted while running `{running}`"))
+        .hint("what was committed stays, nothing is half done, and the next call goes on where this one stopped")
+}
+
+fn on_interrupt() {
+    if HIT.swap(true, Ordering::SeqCst) {
+        #[expect(
+            clippy::exit,
+            reason = "the user asked twice, and the main thread waits for the server"
+        )]
+        std::process::exit(2);
+    }
+    if let Some(cancel) = CANCEL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+    {
+        // Should this fail, the session is gone, and the main thread hears of it.
+        let _ = cancel();
+    }
+}

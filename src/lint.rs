@@ -1,0 +1,128 @@
+//! What a spec says, judged: errors of the graph, then warnings about what is legal but hardly wished.
+//!
+//! One rule, one file; each carries the explanation that `windrow check --explain` prints.
+
+mod batch_too_large;
+mod long_lock_timeout;
+mod no_opt_in;
+mod short_safety_lag;
+
+pub mod explain;
+
+use crate::diagnostic::{Diagnostic, has_errors};
+use crate::graph::{self, Graph};
+use crate::spec::{self, Spec, Text};
+
+/// A rule of the lint.
+pub struct Rule {
+    /// Code of its findings.
+    pub code: &'static str,
+    /// What it finds, why that matters, and what to do.
+    pub explanation: &'static str,
+    /// Looks for it in a spec whose graph has no errors.
+    check: fn(&Spec, &Graph) -> Vec<Diagnostic>,
+}
+
+/// Every rule.
+pub const RULES: [Rule; 4] = [
+    batch_too_large::RULE,
+    long_lock_timeout::RULE,
+    no_opt_in::RULE,
+    short_safety_lag::RULE,
+];
+
+/// Codes of findings about a spec of which something else could not be read: they may only follow from that.
+const CONSEQUENCES: [&str; 10] = [
+    "empty-final",
+    "missing-field",
+    "no-rules",
+    "opt-in-without-scope",
+    "parent-without-key",
+    "relation-one-end",
+    "root-without-key",
+    "rule-without-retention",
+    "unknown-table",
+    "unreachable-table",
+];
+
+/// Reads a spec, resolves and judges it: the graph, unless there are errors, and all findings in the order of the file.
+pub fn load(text: &str) -> (Option<Graph>, Vec<Diagnostic>) {
+    let (spec, mut diagnostics) = spec::parse(text);
+    let mut graph = None;
+    if let Some(spec) = spec {
+        let (built, mut findings) = graph::build(&spec, text);
+        if !diagnostics.is_empty() {
+            findings.retain(|finding| !CONSEQUENCES.contains(&finding.code));
+        }
+        diagnostics.append(&mut findings);
+        if !has_errors(&diagnostics) {
+            diagnostics.extend(RULES.iter().flat_map(|rule| (rule.check)(&spec, &built)));
+            graph = Some(built);
+        }
+    }
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+    (graph, diagnostics)
+}
+
+/// The rules as written beside the rules as resolved; both have the order of the file.
+fn rules<'a>(
+    spec: &'a Spec,
+    graph: &'a Graph,
+) -> impl Iterator<Item = (&'a Text, &'a spec::Rule, &'a graph::Rule)> {
+    let written = spec::in_file_order(&spec.rules);
+    written
+        .into_iter()
+        .zip(&graph.rules)
+        .map(|((name, written), resolved)| (name, written, resolved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::{Colour, render};
+
+    /// A spec without a finding; tests change one line of it.
+    const SPEC: &str = r#"name = "orders"
+time_zone = "UTC"
+[tables]
+orders = { key = "id bigint" }
+[rules.orders]
+strategy = "end-time"
+root = "orders"
+final = { state = "done" }
+end_time = "ended_at"
+retention = { default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant", opt_in = true }
+limits = { batch_families = 200, lock_timeout = "100ms" }
+"#;
+
+    /// The findings of the spec with changes that must lead to at least one.
+    pub(super) fn err(changes: &[(&str, &str)]) -> String {
+        let text = changed(changes);
+        let (_, diagnostics) = load(&text);
+        assert!(!diagnostics.is_empty(), "no finding in\n{text}");
+        render(&diagnostics, "windrow.toml", &text, Colour::Never)
+    }
+
+    /// Changes that must lead to no finding.
+    pub(super) fn ok(changes: &[(&str, &str)]) {
+        let text = changed(changes);
+        let (_, diagnostics) = load(&text);
+        assert!(
+            diagnostics.is_empty(),
+            "{}",
+            render(&diagnostics, "windrow.toml", &text, Colour::Never)
+        );
+    }
+
+    fn changed(changes: &[(&str, &str)]) -> String {
+        changes.iter().fold(SPEC.to_owned(), |text, (from, to)| {
+            assert!(text.contains(from), "`{from}` is not part of the spec");
+            text.replace(from, to)
+        })
+    }
+
+    #[test]
+    fn the_unchanged_spec_is_clean() {
+        ok(&[]);
+    }
+}

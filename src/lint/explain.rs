@@ -1,0 +1,235 @@
+//! What each code means, for `windrow check --explain`.
+
+use crate::lint::RULES;
+
+/// Errors of the spec and the graph, sorted by code; warnings explain themselves in their rule's file.
+const ERRORS: &[(&str, &str)] = &[
+    (
+        "belongs-to-cycle",
+        "\
+The edges under `parents` lead from a table back to itself, so no order deletes children before parents. Edges mean \
+ownership: a row goes when its parent goes. Remove the edge that is only a reference. A relation table with two edges \
+to one parent is no cycle; rows of one table that belong together are linked by such a table under `hierarchy`.",
+    ),
+    (
+        "composite-key",
+        "\
+The table's key has several columns. Rules of the strategy `end-time` delete by keys of one column. A table that is \
+nobody's parent needs no key at all.",
+    ),
+    (
+        "duplicate-artifact",
+        "The same column of the same table is listed twice under `artifacts`, so each file would be queued twice.",
+    ),
+    (
+        "duplicate-edge",
+        "The same column names the same parent twice under `parents`. One edge says everything.",
+    ),
+    (
+        "duplicate-key",
+        "\
+TOML allows every name once in a table: one entry for each table, one `[rules.NAME]` for each rule, one value for each \
+field.",
+    ),
+    (
+        "duplicate-link",
+        "The same relation table with the same two columns is listed twice under `hierarchy`.",
+    ),
+    (
+        "duplicate-value",
+        "A value is listed twice. Probably another one was meant.",
+    ),
+    (
+        "empty-condition",
+        "A condition without values matches no row, so the rule would never delete anything.",
+    ),
+    (
+        "empty-final",
+        "\
+`final` says which rows will not change any more; without it a running instance could be deleted. Name at least one \
+column and its final values.",
+    ),
+    (
+        "ignored-without-reason",
+        "\
+A table under `[ignore]` is left alone although it refers to rows that go. The reason is for whoever reads the spec \
+next: why may its rows stay?",
+    ),
+    (
+        "invalid-duration",
+        "\
+Durations are written short (`30d`, `12h`, `1d12h`, `90m`, `45s`, `100ms`, `2w`; longest unit first) or in ISO-8601 \
+(`P30D`, `PT12H`, `P1DT12H`, `P4W`). A day is 86,400 seconds. Months and years are refused: they have no fixed length.",
+    ),
+    (
+        "invalid-identifier",
+        "\
+Names of schemas, tables, columns and report fields must not be empty, must not contain control characters, and have at \
+most 63 bytes: PostgreSQL cuts off the rest without an error. Write names as the catalog has them, case included.",
+    ),
+    (
+        "invalid-rule-name",
+        "\
+Routines and indexes are named after the rule: a lower-case letter, then lower-case letters, digits and `_`, at most 30 \
+in all.",
+    ),
+    (
+        "invalid-schedule",
+        "\
+A schedule has the five fields of cron (minute, hour, day of month, month, day of week), each `*`, a number, `a-b`, \
+`*/n`, `a-b/n` or a list of these, in UTC; or it is `N seconds` with N from 1 to 59. Names of days, `5/10` and `@hourly` are \
+refused because not every server's scheduler reads them alike.",
+    ),
+    (
+        "invalid-spec-name",
+        "\
+The control schema is `windrow_<name>`: a lower-case letter, then lower-case letters, digits, `_`, `-` and `.`, at most \
+40 in all. `-` and `.` become `_`.",
+    ),
+    (
+        "invalid-title",
+        "The title becomes part of SQL comments, so it must stay on one line.",
+    ),
+    (
+        "invalid-value",
+        "A text with a NUL character is stored by no server, so it matches nothing.",
+    ),
+    (
+        "malformed-text",
+        "\
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value]`; a \
+relation is `table: parent_column -> child_column`; a figure is its name or `rows of table`. Names with spaces or dots \
+stand between double quotes, texts after `unless` between single quotes.",
+    ),
+    (
+        "managed-and-ignored",
+        "A table stands both under `[tables]` and under `[ignore]`. It is one or the other.",
+    ),
+    (
+        "missing-field",
+        "A field that every spec or every rule needs is missing.",
+    ),
+    (
+        "no-rules",
+        "A spec without a rule purges nothing. Add at least one `[rules.NAME]`.",
+    ),
+    (
+        "opt-in-without-scope",
+        "`opt_in = true` cleans only scopes with a policy, so `per` must name the column that holds the scope.",
+    ),
+    (
+        "out-of-range",
+        "\
+A number or duration is too small or too large: counts and durations are positive, only `retries` and `safety_lag` may \
+be 0, and all but `lock_timeout` count whole seconds. A `lock_timeout` of 0 would wait for ever.",
+    ),
+    (
+        "parent-without-key",
+        "An edge points at a table that declares no key. Add the `key` that its children name.",
+    ),
+    (
+        "relation-one-end",
+        "\
+Both columns of a relation under `hierarchy` must be edges from the relation table to the rule's root table, and two \
+different ones. Otherwise a link would outlive one of its ends and lead to a family that is gone.",
+    ),
+    (
+        "reserved-report-field",
+        "The preview and run documents have, or may get, a key of this name. Choose another.",
+    ),
+    (
+        "retention-under-minimum",
+        "\
+`minimum` is the floor that no policy, option or call can go under, so the default must not be under it. `minimum` is \
+`7d` where it is left out.",
+    ),
+    (
+        "root-without-key",
+        "A rule's root table needs a key: families are told apart by it.",
+    ),
+    (
+        "rule-without-retention",
+        "A rule must say how long ended families are kept: `retention = { default = \"30d\" }`.",
+    ),
+    (
+        "table-outside-family",
+        "\
+`artifacts` and `rows of` must name a table whose rows belong, over any number of edges, to the rule's root table.",
+    ),
+    (
+        "toml-syntax",
+        "The text is not TOML. Nothing else was checked.",
+    ),
+    (
+        "type-mismatch",
+        "\
+Types do not go together. A column that names a key has the key's type, where whole numbers of any width go together; \
+a column has one type in the whole table; keys and scopes are not times; end times are; the values of a condition are \
+all whole numbers or all texts.",
+    ),
+    (
+        "unknown-column",
+        "An edge must point at the key of its parent table, and `indexed` lists columns of the table's own edges.",
+    ),
+    (
+        "unknown-field",
+        "The language has no such field here. Nothing is ignored silently: a misspelt safety margin would be none.",
+    ),
+    (
+        "unknown-figure",
+        "`report` gives further names to windrow's figures; there is no such figure in this document.",
+    ),
+    (
+        "unknown-table",
+        "\
+The table is not under `[tables]`. Every table that is named must be described there; names are written as the catalog \
+has them, case included.",
+    ),
+    (
+        "unknown-time-zone",
+        "`time_zone` is a name of the IANA time zone database, in its spelling, e.g. `UTC` or `Europe/Berlin`.",
+    ),
+    (
+        "unknown-type",
+        "Types are `smallint`, `integer`, `bigint`, `uuid`, `varchar` (text of any length), `timestamp` and `timestamptz`.",
+    ),
+    (
+        "unknown-value",
+        "The field takes one of a few words, and this is none of them.",
+    ),
+    (
+        "unreachable-table",
+        "\
+No rule deletes rows of this table, because its edges lead to the root of none. Add the missing edge or rule, or take \
+the table out; a table that is left alone on purpose belongs under `[ignore]`.",
+    ),
+    (
+        "wrong-type",
+        "The field takes another kind of TOML value, e.g. a text instead of a number.",
+    ),
+];
+
+/// What a code means; none for a code that does not exist.
+pub fn explain(code: &str) -> Option<&'static str> {
+    let rule = RULES
+        .iter()
+        .find(|rule| rule.code == code)
+        .map(|rule| rule.explanation);
+    rule.or_else(|| {
+        ERRORS
+            .iter()
+            .find(|(known, _)| *known == code)
+            .map(|(_, explanation)| *explanation)
+    })
+}
+
+/// Every code, sorted.
+pub fn codes() -> Vec<&'static str> {
+    let mut codes: Vec<&str> = ERRORS
+        .iter()
+        .map(|(code, _)| *code)
+        .chain(RULES.iter().map(|rule| rule.code))
+        .collect();
+    codes.sort_unstable();
+    codes
+}

@@ -1,0 +1,52 @@
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::lint::{Rule, rules};
+use crate::spec::Spec;
+
+pub(super) const RULE: Rule = Rule {
+    code: "long-lock-timeout",
+    explanation: "\
+While a batch waits for a lock it holds all the locks that it already has, and the application waits behind those. \
+The purge can always come back later, so it should give way first: keep `lock_timeout` under a second or two. A batch \
+that timed out is tried again and then halved.",
+    check,
+};
+
+const LONGEST: i64 = 2_000;
+
+fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
+    rules(spec, graph)
+        .filter(|(_, _, resolved)| resolved.limits.lock_timeout > LONGEST)
+        .filter_map(|(_, written, _)| written.limits.lock_timeout.as_ref())
+        .map(|timeout| {
+            Diagnostic::warning(
+                RULE.code,
+                timeout.span(),
+                format!(
+                    "a batch waits `{}` for a lock while it holds others",
+                    timeout.get_ref()
+                ),
+                "let the purge give way sooner, e.g. after `100ms`; it tries again",
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::tests::{err, ok};
+
+    #[test]
+    fn the_application_waits_behind_a_waiting_batch() {
+        insta::assert_snapshot!(err(&[("100ms", "30s")]), @r###"
+warning[long-lock-timeout]: a batch waits `30s` for a lock while it holds others
+  --> windrow.toml:11:49
+   |
+11 | limits = { batch_families = 200, lock_timeout = "30s" }
+   |                                                 ^^^^^
+   |
+   = help: let the purge give way sooner, e.g. after `100ms`; it tries again
+"###);
+        ok(&[("100ms", "2s")]);
+    }
+}

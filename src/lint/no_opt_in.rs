@@ -1,0 +1,50 @@
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::lint::{Rule, rules};
+use crate::spec::Spec;
+
+pub(super) const RULE: Rule = Rule {
+    code: "no-opt-in",
+    explanation: "\
+Policies are set by scope (`per`), but a scope without a policy row is cleaned all the same, after the default \
+retention. Where each owner should decide first, set `opt_in = true`: only scopes with an enabled policy row are \
+cleaned then. If everything is to be cleaned by default, say so with `opt_in = false`.",
+    check,
+};
+
+fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
+    rules(spec, graph)
+        .filter_map(|(_, written, _)| written.retention.as_ref())
+        .map(|retention| retention.get_ref())
+        .filter(|retention| retention.opt_in.is_none())
+        .filter_map(|retention| retention.per.as_ref())
+        .map(|per| {
+            Diagnostic::warning(
+                RULE.code,
+                per.span(),
+                "a scope without a policy is cleaned after the default retention",
+                "add `opt_in = true` if each scope is to opt in, or `opt_in = false` if this is meant",
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::tests::{err, ok};
+
+    #[test]
+    fn scopes_that_nobody_asked() {
+        insta::assert_snapshot!(err(&[(", opt_in = true", "")]), @r###"
+warning[no-opt-in]: a scope without a policy is cleaned after the default retention
+  --> windrow.toml:10:73
+   |
+10 | retention = { default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant" }
+   |                                                                         ^^^^^^^^
+   |
+   = help: add `opt_in = true` if each scope is to opt in, or `opt_in = false` if this is meant
+"###);
+        ok(&[("opt_in = true", "opt_in = false")]);
+        ok(&[(", per = \"tenant\", opt_in = true", "")]);
+    }
+}

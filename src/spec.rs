@@ -1,0 +1,372 @@
+//! The spec as written: what TOML says, with the place of everything that a diagnostic may point at.
+//!
+//! Nothing is resolved here. A field that every spec needs is an `Option` nevertheless, so that a spec without it
+//! is still read and everything else that is wrong with it is found too.
+
+pub mod duration;
+pub mod grammar;
+mod parse;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::diagnostic::Diagnostic;
+
+/// A text and its place, quotes included.
+pub type Text = Spanned<String>;
+
+/// A windrow spec: the tables of one managed system, what belongs to what, and what to purge when.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+#[schemars(title = "windrow spec", extend("required" = ["name", "tables", "rules"]))]
+pub struct Spec {
+    /// Name of the spec: lower-case letters, digits, `_`, `-`, `.`. The control schema is `windrow_<name>`.
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^[a-z][a-z0-9_.-]*$"),
+        length(max = 40),
+        example = &"dolphinscheduler"
+    )]
+    pub name: Option<Text>,
+    /// One line about the managed system; the name if left out.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"Apache DolphinScheduler 3.4")]
+    pub title: Option<Text>,
+    /// Schema (PostgreSQL) or database (MySQL, MariaDB) of the application's tables.
+    #[serde(default)]
+    #[schemars(with = "String", extend("default" = "public"))]
+    pub schema: Option<Text>,
+    /// IANA time zone in which the application writes its zone-less timestamps.
+    #[serde(default)]
+    #[schemars(with = "String", extend("default" = "UTC"), example = &"Europe/Berlin")]
+    pub time_zone: Option<Text>,
+    /// When the scheduled run starts: five cron fields in UTC, or `N seconds`.
+    #[serde(default)]
+    #[schemars(with = "String", extend("default" = "7 * * * *"), example = &"30 seconds")]
+    pub schedule: Option<Text>,
+    /// The managed tables. A row goes with any of its parents.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Table>")]
+    pub tables: BTreeMap<Text, Table>,
+    /// Tables that look as if they belonged to a managed one and are left alone, each with the reason.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub ignore: BTreeMap<Text, Text>,
+    /// What to purge: the rules, in the order in which a run takes them.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Rule>")]
+    pub rules: BTreeMap<Text, Rule>,
+}
+
+/// A managed table.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ key = \"id integer\" }`"
+)]
+pub struct Table {
+    /// The key that children name: `column type`.
+    #[serde(default)]
+    #[schemars(
+        with = "String",
+        regex(pattern = r#"^\s*("[^"]+"|\S+)\s+(smallint|integer|bigint|uuid|varchar)\s*$"#),
+        example = &"id integer"
+    )]
+    pub key: Option<Text>,
+    /// What a row belongs to: `column [type] -> table.column [unless value]`.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r"->.+\..+")),
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0"]
+    )]
+    pub parents: Vec<Text>,
+    /// Columns of `parents` that an index of the application leads with, so that none needs to be added.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub indexed: Vec<Text>,
+}
+
+/// What to purge: a root table, who is eligible, when, how much.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table of a rule's fields")]
+pub struct Rule {
+    /// How rows become due.
+    #[schemars(with = "Strategy")]
+    pub strategy: Option<Spanned<Strategy>>,
+    /// The table of the roots.
+    #[schemars(with = "String")]
+    pub root: Option<Text>,
+    /// Which rows of the root table are roots: `column = value(s)`. Every row if left out.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Values>")]
+    pub candidates: BTreeMap<Text, Spanned<Values>>,
+    /// Which rows of the root table are final: `column = value(s)`.
+    #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
+    pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
+    /// When a row of the root table ended: `column [timestamp | timestamptz]`.
+    #[schemars(
+        with = "String",
+        example = &"end_time",
+        example = &"ended_at timestamptz"
+    )]
+    pub end_time: Option<Text>,
+    /// Relation tables that link a member to its descendants: `table: parent_column -> child_column`.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r":.+->")),
+        example = ["relation: parent_instance_id -> instance_id"]
+    )]
+    pub hierarchy: Vec<Text>,
+    /// What happens to a family that shares a member with another.
+    #[serde(default)]
+    pub shared: Shared,
+    /// How long ended families are kept.
+    #[schemars(with = "Retention")]
+    pub retention: Option<Spanned<Retention>>,
+    /// How much a run takes at once.
+    #[serde(default)]
+    #[schemars(extend("default" = {}))]
+    pub limits: Limits,
+    /// Files outside the database that deleted rows name.
+    #[serde(default)]
+    pub artifacts: Vec<Artifact>,
+    /// Further names for the figures of the two documents.
+    #[serde(default)]
+    #[schemars(extend("default" = {}))]
+    pub report: Report,
+}
+
+/// How rows become due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Whole families, a retention after their last member ended.
+    EndTime,
+}
+
+/// What happens to a family that shares a member with another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shared {
+    /// Families that share a member go together or not at all.
+    #[default]
+    Closed,
+    /// A root's own verdict decides, whoever else links to its members.
+    Literal,
+}
+
+/// How long ended families are kept. Durations are like `30d`, `1d12h` or `P30D`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ default = \"30d\" }`"
+)]
+pub struct Retention {
+    /// Retention where no policy says otherwise.
+    #[schemars(with = "String", regex(pattern = DURATION), example = &"30d", example = &"P30D")]
+    pub default: Option<Text>,
+    /// No policy, option or call can go under this.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "7d"))]
+    pub minimum: Option<Text>,
+    /// Added to every retention.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "1d"))]
+    pub safety_lag: Option<Text>,
+    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"project_code bigint")]
+    pub per: Option<Text>,
+    /// Only scopes with an enabled policy row are cleaned.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub opt_in: Option<Spanned<bool>>,
+}
+
+/// How much a run takes at once.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ batch_families = 200 }`"
+)]
+pub struct Limits {
+    /// Families in one transaction.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
+    pub batch_families: Option<Spanned<i64>>,
+    /// Families in one run.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), extend("default" = 10_000))]
+    pub run_families: Option<Spanned<i64>>,
+    /// How long one run may take.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "30m"))]
+    pub time_budget: Option<Text>,
+    /// How long a statement waits for a lock.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "100ms"))]
+    pub lock_timeout: Option<Text>,
+    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 100), extend("default" = 3))]
+    pub retries: Option<Spanned<i64>>,
+}
+
+/// A file that a deleted row names.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ table = \"job\", path = \"log_path\" }`"
+)]
+pub struct Artifact {
+    /// Table of the rows that name files.
+    #[schemars(with = "String")]
+    pub table: Text,
+    /// Column that names the host; left out: the file is not tied to a host.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub host: Option<Text>,
+    /// Column that names the path.
+    #[schemars(with = "String")]
+    pub path: Text,
+}
+
+/// Further names for figures, so that a document answers in the words of the managed system.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "the tables `preview` and `run`")]
+pub struct Report {
+    /// Names in the preview document: `name = "figure"`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub preview: BTreeMap<Text, Text>,
+    /// Names in the run document: `name = "figure"`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub run: BTreeMap<Text, Text>,
+}
+
+/// What a column of a condition may hold: one value or several of one kind.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// A single value.
+    One(Scalar),
+    /// An array.
+    Many(Vec<Spanned<Scalar>>),
+}
+
+/// A value of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// A whole number.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+const DURATION: &str = r"^(([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?|P([0-9]+W)?([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+S)?)?)$";
+
+/// Reads a spec. No spec means that the text is not TOML; a spec beside errors lacks what they are about.
+pub fn parse(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
+    parse::spec(text)
+}
+
+/// The JSON Schema of a spec, for editors.
+pub fn json_schema() -> String {
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(forget_null));
+    let schema = settings.into_generator().into_root_schema_for::<Spec>();
+    // A schema is JSON and nothing in it can fail to be printed.
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// TOML has no null, so it is nobody's default.
+fn forget_null(schema: &mut Schema) {
+    if schema
+        .get("default")
+        .is_some_and(|default| default.is_null())
+    {
+        schema.remove("default");
+    }
+}
+
+/// Entries of a table in the order of the file.
+pub fn in_file_order<V>(map: &BTreeMap<Text, V>) -> Vec<(&Text, &V)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
+        struct ScalarVisitor;
+        impl Visitor<'_> for ScalarVisitor {
+            type Value = Scalar;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a whole number or a text")
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Integer(value))
+            }
+            fn visit_str<E: Error>(self, value: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(value.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+// Not an untagged enum: that would lose the places of the array's values and say nothing about what is wrong.
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        struct ValuesVisitor;
+        impl<'de> Visitor<'de> for ValuesVisitor {
+            type Value = Values;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a whole number, a text, or an array of one of these")
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Values, E> {
+                Ok(Values::One(Scalar::Integer(value)))
+            }
+            fn visit_str<E: Error>(self, value: &str) -> Result<Values, E> {
+                Ok(Values::One(Scalar::Text(value.to_owned())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Values, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = sequence.next_element()? {
+                    values.push(value);
+                }
+                Ok(Values::Many(values))
+            }
+        }
+        deserializer.deserialize_any(ValuesVisitor)
+    }
+}
+
+impl JsonSchema for Values {
+    fn schema_name() -> Cow<'static, str> {
+        "Values".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "One value or several of one kind.",
+            "anyOf": [
+                { "type": "integer" },
+                { "type": "string" },
+                { "type": "array", "items": { "type": "integer" }, "minItems": 1, "uniqueItems": true },
+                { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
+            ],
+        })
+    }
+}

@@ -1,0 +1,454 @@
+//! The small languages inside the texts of a spec, e.g. `order_id -> order.id unless 0`.
+//!
+//! Names with spaces, dots or the like stand between double quotes. Everything that is read keeps its place in the
+//! file, so that a diagnostic marks the wrong word and not the whole text.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::spec::Text;
+
+/// `column [type]`.
+#[derive(Clone, Debug)]
+pub struct ColumnText {
+    /// The column.
+    pub name: Text,
+    /// The type, if one is given.
+    pub kind: Option<Text>,
+}
+
+/// `column [type] -> table.column [unless value]`.
+#[derive(Clone, Debug)]
+pub struct EdgeText {
+    /// The child's column.
+    pub column: ColumnText,
+    /// The parent.
+    pub table: Text,
+    /// The parent's column.
+    pub parent_column: Text,
+    /// The value that means "no parent".
+    pub none: Option<Spanned<NoneText>>,
+}
+
+/// The value after `unless`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoneText {
+    /// A whole number.
+    Integer(i64),
+    /// A text between single quotes.
+    Text(String),
+}
+
+/// `table: parent_column -> child_column`.
+#[derive(Clone, Debug)]
+pub struct LinkText {
+    /// The relation table.
+    pub table: Text,
+    /// Column of the upper member.
+    pub parent: Text,
+    /// Column of the descendant.
+    pub child: Text,
+}
+
+/// A figure of the report.
+#[derive(Clone, Debug)]
+pub enum FigureText {
+    /// One of windrow's own figures.
+    Word(Text),
+    /// `rows of table`.
+    RowsOf(Text),
+}
+
+const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
+                    and `unless value` if a value means no parent";
+
+/// Reads `column type`, or several of these between commas.
+pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, "write `column type`, e.g. `id integer`")?;
+    let mut columns = vec![cursor.column()?];
+    while cursor.take(&Token::Comma) {
+        columns.push(cursor.column()?);
+    }
+    cursor.end()?;
+    Ok(columns)
+}
+
+/// Reads `column [type]`.
+pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, "write `column`, or `column type`")?;
+    let column = cursor.column()?;
+    cursor.end()?;
+    Ok(column)
+}
+
+/// Reads `column [type] -> table.column [unless value]`.
+pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, EDGE)?;
+    let column = cursor.column()?;
+    cursor.expect(&Token::Arrow)?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Dot)?;
+    let parent_column = cursor.name("a column")?;
+    let none = if cursor.take_word("unless") {
+        Some(cursor.none()?)
+    } else {
+        None
+    };
+    cursor.end()?;
+    Ok(EdgeText {
+        column,
+        table,
+        parent_column,
+        none,
+    })
+}
+
+/// Reads `table: parent_column -> child_column`.
+pub fn link(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, "write `table: parent_column -> child_column`")?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Colon)?;
+    let parent = cursor.name("a column")?;
+    cursor.expect(&Token::Arrow)?;
+    let child = cursor.name("a column")?;
+    cursor.end()?;
+    Ok(LinkText {
+        table,
+        parent,
+        child,
+    })
+}
+
+/// Reads a figure's name, or `rows of table`.
+pub fn figure(text: &str, whole: &Text) -> Result<FigureText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, "write a figure's name, or `rows of table`")?;
+    let word = cursor.name("a figure")?;
+    let figure = if word.get_ref() == "rows" && cursor.take_word("of") {
+        FigureText::RowsOf(cursor.name("a table")?)
+    } else {
+        FigureText::Word(word)
+    };
+    cursor.end()?;
+    Ok(figure)
+}
+
+/// Where a part of a text stands in the file; the whole text where escapes make the two differ.
+pub fn place(text: &str, whole: &Text, part: Range<usize>) -> Span {
+    let span = whole.span();
+    let value = whole.get_ref().as_str();
+    let raw = text.get(span.clone()).unwrap_or_default();
+    for quotes in [1, 3] {
+        let inner = raw
+            .len()
+            .checked_sub(quotes)
+            .and_then(|end| raw.get(quotes..end));
+        if inner == Some(value) {
+            let start = span.start + quotes;
+            return start + part.start..start + part.end;
+        }
+    }
+    span
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    QuotedName(String),
+    QuotedText(String),
+    Arrow,
+    Dot,
+    Comma,
+    Colon,
+}
+
+struct Cursor<'a> {
+    text: &'a str,
+    whole: &'a Text,
+    form: &'static str,
+    tokens: Vec<(Token, Range<usize>)>,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(
+        text: &'a str,
+        whole: &'a Text,
+        form: &'static str,
+    ) -> Result<Cursor<'a>, Box<Diagnostic>> {
+        let mut cursor = Cursor {
+            text,
+            whole,
+            form,
+            tokens: Vec::new(),
+            at: 0,
+        };
+        cursor.tokens =
+            tokens(whole.get_ref()).map_err(|(part, message)| cursor.malformed(part, message))?;
+        Ok(cursor)
+    }
+
+    fn column(&mut self) -> Result<ColumnText, Box<Diagnostic>> {
+        let name = self.name("a column")?;
+        let kind = match self.tokens.get(self.at) {
+            Some((Token::Word(word), _)) if word != "unless" => Some(self.name("a type")?),
+            _ => None,
+        };
+        Ok(ColumnText { name, kind })
+    }
+
+    fn name(&mut self, what: &str) -> Result<Text, Box<Diagnostic>> {
+        match self.tokens.get(self.at) {
+            Some((Token::Word(name) | Token::QuotedName(name), part)) => {
+                self.at += 1;
+                Ok(Spanned::new(
+                    place(self.text, self.whole, part.clone()),
+                    name.clone(),
+                ))
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn none(&mut self) -> Result<Spanned<NoneText>, Box<Diagnostic>> {
+        let what = "a whole number, or a text in single quotes,";
+        let Some((token, part)) = self.tokens.get(self.at) else {
+            return Err(self.expected(what));
+        };
+        let value = match token {
+            Token::QuotedText(value) => NoneText::Text(value.clone()),
+            Token::Word(word) => match word.parse() {
+                Ok(value) => NoneText::Integer(value),
+                Err(_) => return Err(self.expected(what)),
+            },
+            _ => return Err(self.expected(what)),
+        };
+        self.at += 1;
+        Ok(Spanned::new(
+            place(self.text, self.whole, part.clone()),
+            value,
+        ))
+    }
+
+    fn take(&mut self, token: &Token) -> bool {
+        let found = self
+            .tokens
+            .get(self.at)
+            .is_some_and(|(next, _)| next == token);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        self.take(&Token::Word(word.to_owned()))
+    }
+
+    fn expect(&mut self, token: &Token) -> Result<(), Box<Diagnostic>> {
+        if self.take(token) {
+            Ok(())
+        } else {
+            Err(self.expected(sign(token)))
+        }
+    }
+
+    fn end(&self) -> Result<(), Box<Diagnostic>> {
+        if self.at == self.tokens.len() {
+            Ok(())
+        } else {
+            Err(self.expected("the end"))
+        }
+    }
+
+    fn expected(&self, what: &str) -> Box<Diagnostic> {
+        let end = self.whole.get_ref().len();
+        let part = self
+            .tokens
+            .get(self.at)
+            .map_or(end..end, |(_, part)| part.clone());
+        self.malformed(part, format!("expected {what} here"))
+    }
+
+    fn malformed(&self, part: Range<usize>, message: String) -> Box<Diagnostic> {
+        let shown = self.whole.get_ref().escape_debug();
+        Box::new(
+            Diagnostic::error(
+                "malformed-text",
+                place(self.text, self.whole, part),
+                format!("cannot read `{shown}`"),
+                self.form,
+            )
+            .labelled(message),
+        )
+    }
+}
+
+fn sign(token: &Token) -> &'static str {
+    match token {
+        Token::Arrow => "`->`",
+        Token::Dot => "`.`",
+        Token::Comma => "`,`",
+        Token::Colon => "`:`",
+        Token::Word(_) | Token::QuotedName(_) | Token::QuotedText(_) => "a word",
+    }
+}
+
+type Unreadable = (Range<usize>, String);
+
+fn tokens(value: &str) -> Result<Vec<(Token, Range<usize>)>, Unreadable> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(next) = value[at..].chars().next() {
+        let rest = &value[at..];
+        let (token, length) = match next {
+            _ if next.is_whitespace() => {
+                at += next.len_utf8();
+                continue;
+            }
+            '.' => (Token::Dot, 1),
+            ',' => (Token::Comma, 1),
+            ':' => (Token::Colon, 1),
+            '"' | '\'' => {
+                let (content, length) = quoted(rest, next)
+                    .ok_or_else(|| (at..value.len(), format!("no closing `{next}`")))?;
+                (
+                    if next == '"' {
+                        Token::QuotedName(content)
+                    } else {
+                        Token::QuotedText(content)
+                    },
+                    length,
+                )
+            }
+            _ if rest.starts_with("->") => (Token::Arrow, 2),
+            _ => {
+                let ends = |(index, sign): (usize, char)| {
+                    sign.is_whitespace()
+                        || ".,:\"'".contains(sign)
+                        || rest[index..].starts_with("->")
+                };
+                let length = rest
+                    .char_indices()
+                    .find(|found| ends(*found))
+                    .map_or(rest.len(), |(index, _)| index);
+                (Token::Word(rest[..length].to_owned()), length)
+            }
+        };
+        tokens.push((token, at..at + length));
+        at += length;
+    }
+    Ok(tokens)
+}
+
+/// What stands between the quotes, a doubled one being one of the content, and the bytes it takes with them.
+fn quoted(rest: &str, quote: char) -> Option<(String, usize)> {
+    let mut content = String::new();
+    let mut signs = rest.char_indices().skip(1).peekable();
+    while let Some((index, sign)) = signs.next() {
+        if sign != quote {
+            content.push(sign);
+        } else if signs.next_if(|(_, next)| *next == quote).is_some() {
+            content.push(quote);
+        } else {
+            return Some((content, index + 1));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads the grammar from a basic TOML string as it would stand in a file.
+    fn read<T>(
+        raw: &str,
+        parse: impl Fn(&str, &Text) -> Result<T, Box<Diagnostic>>,
+    ) -> Result<T, (String, String)> {
+        let text = format!("key = {raw}");
+        let span = 6..text.len();
+        let value: toml::Table = toml::from_str(&text).expect("a TOML string");
+        let value = value["key"].as_str().expect("a text").to_owned();
+        parse(&text, &Spanned::new(span, value))
+            .map_err(|diagnostic| (text[diagnostic.span.clone()].to_owned(), diagnostic.label))
+    }
+
+    #[test]
+    fn an_edge_has_all_its_parts() {
+        let edge = read("\" a bigint->t.b unless -1 \"", edge).expect("an edge");
+        assert_eq!(edge.column.name.get_ref(), "a");
+        assert_eq!(
+            edge.column.kind.map(Spanned::into_inner).as_deref(),
+            Some("bigint")
+        );
+        assert_eq!(
+            (
+                edge.table.get_ref().as_str(),
+                edge.parent_column.get_ref().as_str()
+            ),
+            ("t", "b")
+        );
+        assert_eq!(
+            edge.none.map(Spanned::into_inner),
+            Some(NoneText::Integer(-1))
+        );
+    }
+
+    #[test]
+    fn names_between_quotes_may_hold_anything() {
+        let edge = read(r#"'"my ""column" varchar -> "my.table"."Id"'"#, edge).expect("an edge");
+        assert_eq!(edge.column.name.get_ref(), "my \"column");
+        assert_eq!(edge.table.get_ref(), "my.table");
+        assert_eq!(edge.parent_column.get_ref(), "Id");
+        let edge = read("\"a -> t.b unless 'it''s none'\"", super::edge).expect("an edge");
+        assert_eq!(
+            edge.none.map(Spanned::into_inner),
+            Some(NoneText::Text("it's none".to_owned()))
+        );
+    }
+
+    #[test]
+    fn keys_links_and_figures() {
+        assert_eq!(read("\"a integer, b uuid\"", key).expect("a key").len(), 2);
+        let link = read("\"r: up -> down\"", link).expect("a link");
+        assert_eq!(
+            (
+                link.parent.get_ref().as_str(),
+                link.child.get_ref().as_str()
+            ),
+            ("up", "down")
+        );
+        assert!(
+            matches!(read("\"rows of t\"", figure), Ok(FigureText::RowsOf(table)) if table.get_ref() == "t")
+        );
+        assert!(
+            matches!(read("\"families\"", figure), Ok(FigureText::Word(word)) if word.get_ref() == "families")
+        );
+    }
+
+    #[test]
+    fn a_mistake_is_marked_at_its_word() {
+        let mistake = |raw: &str| read(raw, edge).map(|_| ()).expect_err("a mistake");
+        assert_eq!(
+            mistake("\"a = t.b\""),
+            ("t".to_owned(), "expected `->` here".to_owned())
+        );
+        assert_eq!(
+            mistake("\"a -> t b\""),
+            ("b".to_owned(), "expected `.` here".to_owned())
+        );
+        assert_eq!(mistake("\"a -> t.b unless x\"").0, "x");
+        assert_eq!(
+            mistake("\"a -> t.b c\""),
+            ("c".to_owned(), "expected the end here".to_owned())
+        );
+        assert_eq!(
+            mistake("\"a -> t\""),
+            (String::new(), "expected `.` here".to_owned())
+        );
+        assert_eq!(mistake("'\"a -> t.b'").1, "no closing `\"`");
+        assert_eq!(mistake("\"\"\"a ->\"\"\"").1, "expected a table here");
+        // An escape moves everything behind it; then the whole text is marked.
+        assert_eq!(mistake(r#""a -> \u0074 b""#).0, r#""a -> \u0074 b""#);
+    }
+}

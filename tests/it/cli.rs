@@ -1,0 +1,350 @@
+//! The real binary: exit code, stdout, stderr.
+
+use std::env;
+use std::process::Command;
+
+/// The binary with these arguments, in an environment without a database.
+fn windrow(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+    command
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100");
+    for name in ["WINDROW_URL", "PGPASSWORD", "PGHOST", "PGUSER"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run windrow: {error}"));
+    let said = format!(
+        "exit: {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // clap fills some empty lines with spaces.
+    said.lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+const SPEC: &str = "specs/dolphinscheduler.toml";
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    insta::assert_snapshot!(windrow(&["--help"]), @r"
+    exit: 0
+    --- stdout
+    Compile retention rules into SQL that cleans a database from inside
+
+    windrow reads a spec (one TOML file: the tables of an application, what belongs to what, what may go
+    when) and writes SQL that a DBA can read: procedures, indexes, schedules. The cleanup runs inside
+    the database; windrow generates, installs, calls and verifies it, and never deletes a row itself.
+
+    Usage: windrow [OPTIONS] <COMMAND>
+
+    Commands:
+      check      Check a spec, alone or against a live database
+      graph      Draw the tables, what belongs to what, and the delete order
+      schema     Print the JSON Schema of a spec, for editors
+      generate   Write the SQL files of one or more specs
+      install    Install the generated SQL into a database
+      policy     Show or set how long each scope is kept
+      preview    Show what a run would delete now, and what stays and why
+      arm        Allow runs to delete, in this database
+      run        Call the cleanup and show its progress and its result
+      verify     Check what was deleted and what stands
+      status     Show whether it is armed, what runs, and how far it is
+      history    Show past runs
+      hold       Show, place or release holds on single families
+      setting    Show or change limits: batch size, budget, time-outs
+      purge      Delete named families now, whatever their age
+      artifacts  Remove the files that deleted rows named
+      pause      Stop the run in progress after its batch, and start none
+      resume     Let runs start again
+      demo       Show the whole story on a throw-away server
+      uninstall  Remove everything that install made
+
+    Options:
+      -q, --quiet
+              Say nothing but data, warnings and errors
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Exit codes:
+      0  done and clean
+      1  done, but something was found: findings, stale files, violations, failed families
+      2  could not be done: usage, connection, SQL
+    --- stderr
+    ");
+}
+
+#[test]
+fn a_subcommand_shows_an_example() {
+    insta::assert_snapshot!(windrow(&["run", "--help"]), @r"
+    exit: 0
+    --- stdout
+    Call the cleanup and show its progress and its result
+
+    Example: windrow run specs/dolphinscheduler.toml --run-families 1000 --time-budget 10m
+
+    Usage: windrow run [OPTIONS] <SPEC>
+
+    Arguments:
+      <SPEC>
+              The spec file
+
+    Options:
+      -q, --quiet
+              Say nothing but data, warnings and errors
+
+          --url <URL>
+              Address of the database; a password may also come from PGPASSWORD or --password-file
+
+              [env: WINDROW_URL]
+
+          --password-file <FILE>
+              File whose first line is the password
+
+          --output <OUTPUT>
+              How to show the answer
+
+              Possible values:
+              - text: For people
+              - json: For programs: the document as it is
+
+              [default: text]
+
+          --rule <RULE>
+              Only this rule
+
+          --scope <SCOPE>
+              Only this scope, e.g. one project
+
+          --retention <RETENTION>
+              Another retention than the policies say, e.g. 45d; never under the minimum
+
+          --as-of <INSTANT>
+              Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z
+
+          --run-families <COUNT>
+              At most this many families
+
+          --dry-run
+              Do the real batches and roll them back
+
+          --time-budget <DURATION>
+              Stop after this time, e.g. 10m
+
+          --no-estimate
+              Do not call preview first to know the total
+
+      -h, --help
+              Print help (see a summary with '-h')
+    --- stderr
+    ");
+}
+
+#[test]
+fn wrong_usage_exits_with_two() {
+    insta::assert_snapshot!(windrow(&["generat"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'generat'
+
+      tip: a similar subcommand exists: 'generate'
+
+    Usage: windrow [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(windrow(&["run"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      <SPEC>
+
+    Usage: windrow run <SPEC>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(windrow(&["status", SPEC]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: no database is given
+
+    hint: add `--url postgres://user@host/database`, or set WINDROW_URL
+    ");
+    insta::assert_snapshot!(windrow(&["graph", "nowhere.toml"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: cannot read the spec `nowhere.toml`
+      caused by: No such file or directory (os error 2)
+    ");
+    insta::assert_snapshot!(windrow(&["check", "--explain", "nonsense"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: there is no code `nonsense`
+
+    hint: a code stands in brackets after `error`, `warning` or `notice`
+    ");
+}
+
+#[test]
+fn a_code_is_explained() {
+    insta::assert_snapshot!(windrow(&["check", "--explain", "unlisted-reference"]), @r"
+    exit: 0
+    --- stdout
+    A table that is neither in the spec nor ignored has a foreign key to a covered table. Deletes would fail on it, or cascade into it unseen. Add it to `[tables]`, or to the ignored tables with a reason.
+    --- stderr
+    ");
+}
+
+#[test]
+fn no_error_shows_a_password() {
+    for url in [
+        "postgres://app:hunter2@127.0.0.1:1/prod",
+        "postgres://app:hunter2@127.0.0.1:port/prod",
+        "postgres://app@127.0.0.1:1/prod?password=hunter2&sslmode=disable",
+        "postgres://app:hunter2@127.0.0.1:1/prod?sslmode=nonsense",
+        "host=127.0.0.1 password=hunter2",
+        "mysql://app:hunter2@127.0.0.1/prod",
+    ] {
+        let said = windrow(&["status", SPEC, "--url", url]);
+        assert!(said.starts_with("exit: 2"), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+        assert!(said.contains("***"), "{said}");
+    }
+    insta::assert_snapshot!(windrow(&["status", SPEC, "--url", "postgres://app:hunter2@127.0.0.1:1/prod"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: cannot connect to `postgres://app:***@127.0.0.1:1/prod`
+      caused by: Connection refused (os error 111)
+
+    hint: check host, port and network, and that the server is running
+    ");
+    insta::assert_snapshot!(windrow(&["status", SPEC, "--url", "host=127.0.0.1 password=hunter2"]), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: cannot read the database address `host=127.0.0.1 password=***`
+      caused by: it starts with neither `postgres://` nor `postgresql://`
+
+    hint: write it as `postgres://user@host:5432/database`; the password may come from PGPASSWORD or --password-file
+    ");
+}
+
+#[test]
+fn the_graph_is_drawn_as_a_tree() {
+    insta::assert_snapshot!(windrow(&["graph", SPEC]), @r"
+    exit: 0
+    --- stdout
+    dolphinscheduler: Apache DolphinScheduler 3.4
+
+    rule workflow_instances
+
+    [11] t_ds_workflow_instance (id)
+    ├─ [2] t_ds_alert (id)  workflow_instance_id
+    │  └─ [1] t_ds_alert_send_status  alert_id
+    ├─ [3] t_ds_command  workflow_instance_id unless 0
+    ├─ [4] t_ds_error_command  workflow_instance_id unless 0
+    ├─ [5] t_ds_relation_sub_workflow  parent_workflow_instance_id, sub_workflow_instance_id  (hierarchy: parent_workflow_instance_id has sub_workflow_instance_id)
+    ├─ [6] t_ds_relation_workflow_instance  parent_workflow_instance_id, workflow_instance_id unless 0  (hierarchy: parent_workflow_instance_id has workflow_instance_id)
+    ├─ [7] t_ds_serial_command  workflow_instance_id
+    ├─ [8] t_ds_task_group_queue  workflow_instance_id
+    └─ [10] t_ds_task_instance (id)  workflow_instance_id
+       ├─ [8] t_ds_task_group_queue  task_id  (see above)
+       └─ [9] t_ds_task_instance_context  task_instance_id
+
+    [n] is the delete order; the names after a table are its columns that name the row it belongs to
+    --- stderr
+    ");
+}
+
+#[test]
+fn the_graph_is_drawn_for_mermaid() {
+    insta::assert_snapshot!(windrow(&["graph", SPEC, "--format", "mermaid"]), @r#"
+    exit: 0
+    --- stdout
+    flowchart RL
+        subgraph r0 ["workflow_instances"]
+            r0_t1["1. t_ds_alert_send_status"]
+            r0_t0["2. t_ds_alert (id)"]
+            r0_t2["3. t_ds_command"]
+            r0_t3["4. t_ds_error_command"]
+            r0_t4["5. t_ds_relation_sub_workflow"]
+            r0_t5["6. t_ds_relation_workflow_instance"]
+            r0_t6["7. t_ds_serial_command"]
+            r0_t7["8. t_ds_task_group_queue"]
+            r0_t9["9. t_ds_task_instance_context"]
+            r0_t8["10. t_ds_task_instance (id)"]
+            r0_t10["11. t_ds_workflow_instance (id)"]
+            r0_t1 -->|"alert_id"| r0_t0
+            r0_t0 -->|"workflow_instance_id"| r0_t10
+            r0_t2 -->|"workflow_instance_id unless 0"| r0_t10
+            r0_t3 -->|"workflow_instance_id unless 0"| r0_t10
+            r0_t4 -.->|"parent_workflow_instance_id"| r0_t10
+            r0_t4 -.->|"sub_workflow_instance_id"| r0_t10
+            r0_t5 -.->|"parent_workflow_instance_id"| r0_t10
+            r0_t5 -.->|"workflow_instance_id unless 0"| r0_t10
+            r0_t6 -->|"workflow_instance_id"| r0_t10
+            r0_t7 -->|"workflow_instance_id"| r0_t10
+            r0_t7 -->|"task_id"| r0_t8
+            r0_t9 -->|"task_instance_id"| r0_t8
+            r0_t8 -->|"workflow_instance_id"| r0_t10
+        end
+        style r0_t10 fill:#fde68a,stroke:#b45309
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_graph_is_drawn_for_graphviz() {
+    let said = windrow(&["graph", SPEC, "--format", "dot"]);
+    assert!(
+        said.starts_with("exit: 0\n--- stdout\ndigraph \"dolphinscheduler\" {\n"),
+        "{said}"
+    );
+    assert_eq!(said.matches(" -> ").count(), 13, "{said}");
+}
+
+#[test]
+fn the_picture_is_well_formed_and_the_same_each_time() {
+    let said = windrow(&["graph", SPEC, "--format", "svg"]);
+    assert_eq!(said, windrow(&["graph", SPEC, "--format", "svg"]));
+    assert!(said.starts_with("exit: 0\n--- stdout\n<svg "), "{said}");
+    assert_eq!(said.matches("<rect class=\"box").count(), 11, "{said}");
+    assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+}
+
+#[test]
+fn stale_files_are_shown_and_exit_with_one() {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let out = folder.path().display().to_string();
+    let generate = |extra: &[&str]| windrow(&[&["generate", SPEC, "--out", &out], extra].concat());
+    assert!(generate(&["--check"]).starts_with("exit: 1"));
+    assert!(generate(&[]).starts_with("exit: 0"));
+    assert!(generate(&["--check"]).starts_with("exit: 0"));
+    let file = folder
+        .path()
+        .join("dolphinscheduler/postgres/10_control.sql");
+    std::fs::write(&file, "-- by hand\n").unwrap_or_else(|error| panic!("{error}"));
+    let said = generate(&["--check"]);
+    assert!(
+        said.starts_with("exit: 1\n--- stdout\n--- a/dolphinscheduler/postgres/10_control.sql\n"),
+        "{said}"
+    );
+    assert!(said.contains("\n--- by hand\n"), "{said}");
+    assert!(generate(&[]).contains("changed"));
+    assert!(generate(&["--check"]).starts_with("exit: 0"));
+}

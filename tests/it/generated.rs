@@ -1,0 +1,128 @@
+//! What is committed in `generated/` is what the specs give.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use windrow::dialect::DIALECTS;
+use windrow::{lint, render};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file that the committed specs give, by path below `generated/`.
+fn rendered() -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut specs = 0;
+    for entry in fs::read_dir(root().join("specs")).expect("there is a folder of specs") {
+        let path = entry.expect("a folder entry").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        specs += 1;
+        let text = fs::read_to_string(&path).expect("a readable spec");
+        let (graph, findings) = lint::load(&text);
+        assert!(findings.is_empty(), "{}: {findings:#?}", path.display());
+        let graph = graph.expect("a spec without findings gives a graph");
+        for dialect in DIALECTS {
+            let bundle = render::bundle(&graph, *dialect).expect("a checked spec renders");
+            files.extend(bundle.files.into_iter().map(|file| (file.path, file.text)));
+        }
+    }
+    assert!(specs >= 2, "only {specs} specs were found");
+    files
+}
+
+fn committed(folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a folder entry").path();
+        if path.is_dir() {
+            committed(&path, files);
+        } else {
+            let name = path
+                .strip_prefix(root().join("generated"))
+                .expect("below the folder")
+                .display()
+                .to_string();
+            files.insert(name, fs::read_to_string(&path).expect("a readable file"));
+        }
+    }
+}
+
+#[test]
+fn what_is_committed_is_fresh() {
+    let mut found = BTreeMap::new();
+    committed(&root().join("generated"), &mut found);
+    let expected = rendered();
+    let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&expected), "run `make generated`");
+    for (name, text) in &expected {
+        assert!(
+            found[name] == *text,
+            "`generated/{name}` is stale: run `make generated`"
+        );
+    }
+}
+
+#[test]
+fn the_same_spec_gives_the_same_bytes() {
+    assert_eq!(rendered(), rendered());
+}
+
+#[test]
+fn every_statement_of_a_bundle_stands_in_its_file() {
+    let text =
+        fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
+    let graph = lint::load(&text).0.expect("a good spec");
+    for dialect in DIALECTS {
+        for file in render::bundle(&graph, *dialect).expect("it renders").files {
+            assert!(
+                !file.statements.is_empty(),
+                "{} has no statement",
+                file.path
+            );
+            for statement in &file.statements {
+                assert!(
+                    file.text.contains(&statement.sql),
+                    "{}: {} is not in the text",
+                    file.path,
+                    statement.what
+                );
+                assert!(!statement.sql.ends_with(';') && !statement.what.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
+    let text =
+        fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
+    let lines = |text: &str| -> Vec<String> {
+        let graph = lint::load(text).0.expect("a good spec");
+        let bundle = render::bundle(&graph, DIALECTS[0]).expect("it renders");
+        bundle
+            .files
+            .iter()
+            .flat_map(|file| file.text.lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    };
+    let changed = |from: &str, to: &str| {
+        let other = text.replace(from, to);
+        assert_ne!(other, text, "`{from}` is not in the spec");
+        let (before, after) = (lines(&text), lines(&other));
+        similar::TextDiff::from_slices(
+            &before.iter().map(String::as_str).collect::<Vec<_>>(),
+            &after.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .iter_all_changes()
+        .filter(|change| change.tag() == similar::ChangeTag::Insert)
+        .count()
+    };
+    // A limit: one line and the hash of its routine.
+    assert_eq!(changed("retries = 3", "retries = 4"), 2);
+    // The states that are final: the index, and the four routines that read roots, with their hashes.
+    let states = changed("state = [3, 5, 6, 7]", "state = [5, 6, 7]");
+    assert!((5..=16).contains(&states), "{states} lines changed");
+}

@@ -1,0 +1,330 @@
+//! The rules of a clean-up against a model of them: whatever stands in the tables, the database does what the
+//! definitions say, row by row.
+
+mod cases;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+use windrow::graph::Shared;
+
+use crate::support::database::{Database, message};
+use crate::support::graphs::dolphinscheduler;
+use crate::support::oracle::{self, Outcome};
+use crate::support::world::{Row, TABLES, World, timestamp};
+
+/// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others.
+const WORLDS: u64 = 200;
+
+#[test]
+fn closed_worlds_are_cleaned_as_the_model_says() {
+    explore(Shared::Closed, &check_run);
+}
+
+#[test]
+fn literal_worlds_are_cleaned_as_the_model_says() {
+    explore(Shared::Literal, &check_run);
+}
+
+#[test]
+fn closed_families_are_purged_as_the_model_says() {
+    explore(Shared::Closed, &check_purge);
+}
+
+#[test]
+fn literal_families_are_purged_as_the_model_says() {
+    explore(Shared::Literal, &check_purge);
+}
+
+type Check = dyn Fn(&mut Database, &World) -> Result<(), String>;
+
+fn explore(shared: Shared, check: &Check) {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let first = number("WINDROW_TEST_SEED", 1);
+    let mut database = Database::armed(&dolphinscheduler(shared));
+    for seed in first..first + number("WINDROW_TEST_WORLDS", WORLDS) {
+        let world = World::random(seed, shared, now());
+        if let Err(difference) = check(&mut database, &world) {
+            let (world, difference) = shrink(&mut database, world, difference, check);
+            panic!("seed {seed}: {difference}\n\n{}", report(&world));
+        }
+    }
+}
+
+/// The clock, in microseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("it is after 1970");
+    i64::try_from(since.as_micros()).expect("the clock fits")
+}
+
+/// Takes rows away one by one as long as the database and the model still disagree.
+fn shrink(
+    database: &mut Database,
+    mut world: World,
+    mut difference: String,
+    check: &Check,
+) -> (World, String) {
+    let started = Instant::now();
+    let mut smaller = true;
+    while smaller && started.elapsed().as_secs() < 60 {
+        smaller = false;
+        for index in (0..world.rows.len()).rev() {
+            let mut candidate = world.clone();
+            candidate.rows.remove(index);
+            if let Err(found) = check(database, &candidate) {
+                (world, difference) = (candidate, found);
+                smaller = true;
+            }
+        }
+        for change in [
+            |world: &mut World| world.scope = None,
+            |world: &mut World| world.retention = None,
+            |world: &mut World| world.run_families = None,
+        ] {
+            let mut candidate = world.clone();
+            change(&mut candidate);
+            if candidate.options().len() < world.options().len()
+                && let Err(found) = check(database, &candidate)
+            {
+                (world, difference) = (candidate, found);
+                smaller = true;
+            }
+        }
+    }
+    (world, difference)
+}
+
+fn report(world: &World) -> String {
+    let mut text = format!(
+        "{:?}, batches of {}, options {}\n",
+        world.shared,
+        world.batch_families,
+        Value::Object(world.options())
+    );
+    for row in &world.rows {
+        let _ = writeln!(text, "{};", row.insert());
+    }
+    text
+}
+
+fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
+    database.execute(&world.load());
+    let expected = oracle::run(world);
+    let before = contents(database);
+    let options = world.options();
+    let with = |name: &str, value: Value| {
+        let mut options = options.clone();
+        options.insert(name.to_owned(), value);
+        Value::Object(options)
+    };
+
+    let preview = database
+        .preview(Value::Object(options.clone()))
+        .map_err(|error| format!("preview: {}", message(&error)))?;
+    let rule = &preview["rules"][0];
+    figures("preview", rule, &expected, true)?;
+    same(
+        "without_policy",
+        &json!(expected.without_policy),
+        &rule["without_policy"],
+    )?;
+    let oldest = expected.oldest.map(|time| {
+        timestamp(time)
+            .replace(' ', "T")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    });
+    same("oldest_end_time", &json!(oldest), &rule["oldest_end_time"])?;
+
+    let dry = database
+        .run(with("dry_run", json!(true)))
+        .map_err(|error| format!("dry run: {}", message(&error)))?;
+    finished("dry run", &dry, &expected)?;
+    figures("dry run", &dry["rules"][0], &expected, !expected.limited)?;
+    same("rows after the dry run", &before, &contents(database))?;
+    same(
+        "files after the dry run",
+        &0,
+        &database.number("SELECT count(*) FROM W.artifact"),
+    )?;
+
+    let run = database
+        .run(Value::Object(options.clone()))
+        .map_err(|error| format!("run: {}", message(&error)))?;
+    finished("run", &run, &expected)?;
+    figures("run", &run["rules"][0], &expected, !expected.limited)?;
+    let mut after = before;
+    for (table, id) in &expected.deleted {
+        after.remove(&((*table).to_owned(), *id));
+    }
+    same("rows after the run", &after, &contents(database))?;
+    same("files", &expected.artifacts, &files(database))?;
+    ledger(database, &run)?;
+
+    if !expected.limited {
+        let again = database
+            .run(Value::Object(options))
+            .map_err(|error| format!("second run: {}", message(&error)))?;
+        same(
+            "families of the second run",
+            &json!(0),
+            &again["rules"][0]["families"],
+        )?;
+        same(
+            "rows of the second run",
+            &json!(0),
+            &again["rules"][0]["rows"],
+        )?;
+        same(
+            "skipped by the second run",
+            &run["rules"][0]["skipped"],
+            &again["rules"][0]["skipped"],
+        )?;
+        same("rows after the second run", &after, &contents(database))?;
+    }
+    Ok(())
+}
+
+/// Purges one family that is due in no run: the world's options do not count.
+fn check_purge(database: &mut Database, world: &World) -> Result<(), String> {
+    let Some(key) = world.rows.iter().find_map(|row| match row {
+        Row::Instance { id, .. } => Some(*id),
+        _ => None,
+    }) else {
+        return Ok(());
+    };
+    database.execute(&world.load());
+    let mut left = contents(database);
+    let answer = database
+        .purge(json!({"key": [key]}))
+        .map_err(|error| format!("purge: {}", message(&error)))?;
+    match oracle::purge(world, key) {
+        Ok(deleted) => {
+            for (table, id) in &deleted {
+                left.remove(&((*table).to_owned(), *id));
+            }
+            same("refused", &json!({}), &answer["refused"])?;
+            same("rows", &json!(deleted.len()), &answer["rules"][0]["rows"])?;
+        }
+        Err(reason) => same(
+            "refused",
+            &json!({key.to_string(): reason}),
+            &answer["refused"],
+        )?,
+    }
+    same("rows after the purge", &left, &contents(database))
+}
+
+/// The figures that preview, dry run and run share.
+fn figures(who: &str, rule: &Value, expected: &Outcome, undated: bool) -> Result<(), String> {
+    let mut tables: BTreeMap<&str, usize> = TABLES.map(|table| (table, 0)).into();
+    for (table, _) in &expected.deleted {
+        *tables.entry(table).or_default() += 1;
+    }
+    let mut skipped = expected.skipped.clone();
+    if undated && !expected.undated.is_empty() {
+        let reason = skipped.entry("UNDATED_MEMBER").or_default();
+        reason.extend(&expected.undated);
+    }
+    let counts: Map<String, Value> = skipped
+        .iter()
+        .map(|(reason, roots)| ((*reason).to_owned(), json!(roots.len())))
+        .collect();
+    let sum: usize = skipped.values().map(BTreeSet::len).sum();
+    let name = |what: &str| format!("{who}: {what}");
+    same(
+        &name("families"),
+        &json!(expected.families),
+        &rule["families"],
+    )?;
+    same(&name("tables"), &json!(tables), &rule["tables"])?;
+    same(&name("rows"), &json!(expected.deleted.len()), &rule["rows"])?;
+    same(&name("skipped"), &Value::Object(counts), &rule["skipped"])?;
+    same(
+        &name("skipped families"),
+        &json!(sum),
+        &rule["skipped_families"],
+    )?;
+    for (reason, roots) in &skipped {
+        let samples: BTreeSet<i32> = rule["skipped_samples"][*reason]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|key| key.as_str()?.parse().ok())
+            .collect();
+        if samples.len() != roots.len().min(10) || !samples.is_subset(roots) {
+            return Err(format!(
+                "{who}: samples of {reason} are {samples:?}, not of {roots:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn finished(who: &str, result: &Value, expected: &Outcome) -> Result<(), String> {
+    let (status, reason) = if expected.limited {
+        ("stopped", "run_families reached")
+    } else {
+        ("done", "nothing left")
+    };
+    same(&format!("{who}: status"), &json!(status), &result["status"])?;
+    same(&format!("{who}: reason"), &json!(reason), &result["reason"])
+}
+
+/// The ledger of a run says what its document says.
+fn ledger(database: &mut Database, result: &Value) -> Result<(), String> {
+    let id = &result["run"];
+    let rule = &result["rules"][0];
+    for (what, column, table) in [
+        ("families", "families", "run_rule"),
+        ("rows", "deleted_rows", "run_rule"),
+        ("rows", "deleted_rows", "run_table"),
+        ("skipped_families", "families", "run_skip"),
+    ] {
+        let sum = database.number(&format!(
+            "SELECT coalesce(sum({column}), 0)::bigint FROM W.{table} WHERE run_id = {id}"
+        ));
+        same(&format!("{what} in {table}"), &rule[what], &json!(sum))?;
+    }
+    Ok(())
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), String> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(format!(
+            "{what}\nexpected: {expected:?}\n   found: {found:?}"
+        ))
+    }
+}
+
+/// Every row of the tables of a world, whole, by table and id.
+fn contents(database: &mut Database) -> BTreeMap<(String, i32), String> {
+    let selects = TABLES.map(|table| format!("SELECT '{table}', id, t::text FROM {table} AS t"));
+    database
+        .client
+        .query(&selects.join(" UNION ALL "), &[])
+        .expect("the tables can be read")
+        .iter()
+        .map(|row| ((row.get(0), row.get(1)), row.get(2)))
+        .collect()
+}
+
+fn files(database: &mut Database) -> Vec<(Option<String>, String)> {
+    let sql = format!("SELECT host, path FROM {}.artifact", database.control);
+    let rows = database
+        .client
+        .query(&sql, &[])
+        .expect("the outbox can be read");
+    let mut files: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,886 @@
+//! The rules one by one, where a reader can follow them.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::Client;
+use serde_json::{Value, json};
+use windrow::graph::{Graph, Shared};
+
+use super::{contents, figures, finished, now};
+use crate::support::database::{Database, call, message};
+use crate::support::graphs::dolphinscheduler;
+use crate::support::oracle;
+use crate::support::world::{DAY, Row, World, timestamp};
+
+const SUCCESS: i32 = 7;
+const RUNNING: i32 = 1;
+
+/// A database in which project 1 keeps its instances for 30 days.
+fn database(shared: Shared) -> Database {
+    with_policy(&dolphinscheduler(shared))
+}
+
+fn with_policy(graph: &Graph) -> Database {
+    let mut database = Database::armed(graph);
+    database
+        .set_policy(json!({"scope": "1", "retention": "30d"}))
+        .expect("a policy");
+    database
+}
+
+/// A root of project 1 that ended so many days ago.
+fn root(id: i32, state: i32, days: i64) -> Row {
+    instance(id, Some(state), Some(days), 0)
+}
+
+fn sub(id: i32, state: i32, days: i64) -> Row {
+    instance(id, Some(state), Some(days), 1)
+}
+
+fn instance(id: i32, state: Option<i32>, days: Option<i64>, is_sub_workflow: i32) -> Row {
+    Row::Instance {
+        id,
+        state,
+        end_time: days.map(|days| now() - days * DAY),
+        is_sub_workflow: Some(is_sub_workflow),
+        project: Some(1),
+    }
+}
+
+fn link(parent: i32, child: i32) -> Row {
+    Row::Link {
+        id: parent * 1_000 + child,
+        parent: Some(parent),
+        child: Some(child),
+    }
+}
+
+fn insert(database: &mut Database, rows: &[Row]) {
+    for row in rows {
+        database.execute(&row.insert());
+    }
+}
+
+fn left(database: &mut Database) -> Vec<String> {
+    database.texts("SELECT i.id::text FROM t_ds_workflow_instance AS i ORDER BY i.id")
+}
+
+/// What a run skipped; it must have ended in good order.
+fn run(database: &mut Database, options: Value) -> Value {
+    let result = database.run(options).expect("a run");
+    assert_eq!(result["status"], "done", "{result}");
+    result["rules"][0]["skipped"].clone()
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(answer: Result<T, postgres::Error>, sqlstate: &str) {
+    let error = answer.expect_err("this is refused");
+    let found = error.as_db_error().expect("by the server");
+    assert_eq!(found.code().code(), sqlstate, "{}", message(&error));
+    // A CHECK says in its name and detail what is wrong; everything else brings a hint.
+    assert!(sqlstate == "23514" || found.hint().is_some(), "{found:?}");
+}
+
+#[test]
+fn an_end_time_exactly_at_the_cutoff_stays() {
+    let mut database = database(Shared::Closed);
+    for (id, end_time) in [
+        (1, "2025-12-15 00:00:00"),
+        (2, "2025-12-14 23:59:59.999999"),
+        (3, "2025-12-15 00:00:00.000001"),
+    ] {
+        insert(&mut database, &[root(id, SUCCESS, 90)]);
+        database.execute(&format!(
+            "UPDATE t_ds_workflow_instance SET end_time = '{end_time}' WHERE id = {id}"
+        ));
+    }
+    run(&mut database, json!({"as_of": "2026-01-15T00:00:00Z"}));
+    assert_eq!(left(&mut database), ["1", "3"]);
+}
+
+#[test]
+fn a_zone_less_end_time_is_read_in_the_zone_of_the_application() {
+    let mut graph = dolphinscheduler(Shared::Closed);
+    graph.time_zone = "Europe/Berlin".to_owned();
+    let mut database = with_policy(&graph);
+    for (as_of, goes, stays) in [
+        // 31 days before midnight UTC it was one o'clock in Berlin; in October, two.
+        (
+            "2026-01-15T00:00:00Z",
+            "2025-12-15 00:59:59.999999",
+            "2025-12-15 01:00:00",
+        ),
+        (
+            "2025-11-10T00:00:00Z",
+            "2025-10-10 01:59:59.999999",
+            "2025-10-10 02:00:00",
+        ),
+    ] {
+        insert(&mut database, &[root(1, SUCCESS, 0), root(2, SUCCESS, 0)]);
+        database.execute(&format!(
+            "UPDATE t_ds_workflow_instance SET end_time = CASE id WHEN 1 THEN '{goes}' ELSE '{stays}' END::timestamp"
+        ));
+        run(&mut database, json!({"as_of": as_of}));
+        assert_eq!(left(&mut database), ["2"], "{as_of}");
+        database.execute("DELETE FROM t_ds_workflow_instance");
+    }
+}
+
+#[test]
+fn nothing_undercuts_the_minimum_retention() {
+    let mut database = database(Shared::Closed);
+    insert(&mut database, &[root(1, SUCCESS, 9), root(2, SUCCESS, 7)]);
+    let control = database.control.clone();
+    let policy = |scope, seconds| {
+        format!(
+            "INSERT INTO {control}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', {seconds})"
+        )
+    };
+    refused(
+        database.client.execute(&policy("2", 7 * 86_400 - 1), &[]),
+        "23514",
+    );
+    let update = format!("UPDATE {control}.policy SET retention_seconds = 0");
+    refused(database.client.execute(&update, &[]), "23514");
+    refused(
+        database.set_policy(json!({"scope": "1", "retention": "6d"})),
+        "22023",
+    );
+    refused(
+        database.set_policy(json!({"scope": "2", "retention": "0d"})),
+        "22023",
+    );
+    refused(database.run(json!({"retention": "6d"})), "22023");
+    refused(database.preview(json!({"retention": "167h"})), "22023");
+    assert_eq!(left(&mut database), ["1", "2"]);
+    run(&mut database, json!({"retention": "7d"}));
+    assert_eq!(left(&mut database), ["2"]);
+}
+
+#[test]
+fn a_held_family_stays_until_the_hold_ends() {
+    let mut database = database(Shared::Closed);
+    insert(
+        &mut database,
+        &[
+            root(1, SUCCESS, 90),
+            root(2, SUCCESS, 90),
+            sub(3, SUCCESS, 90),
+            link(2, 3),
+            root(4, SUCCESS, 90),
+        ],
+    );
+    for (key, until) in [
+        (1, json!(null)),
+        (3, json!("2999-01-01T00:00:00Z")),
+        (4, json!("2020-01-01T00:00:00Z")),
+    ] {
+        let hold = database
+            .set_hold(json!({"key": key, "reason": "audit", "until": until}))
+            .expect("a hold");
+        assert_eq!(hold["exists"], true);
+    }
+    assert_eq!(run(&mut database, json!({})), json!({"HELD": 2}));
+    assert_eq!(left(&mut database), ["1", "2", "3"]);
+    database
+        .select("release_hold", json!({"key": "3"}))
+        .expect("a release");
+    assert_eq!(run(&mut database, json!({})), json!({"HELD": 1}));
+    assert_eq!(left(&mut database), ["1"]);
+}
+
+#[test]
+fn an_unknown_state_is_not_final() {
+    let mut database = database(Shared::Closed);
+    insert(
+        &mut database,
+        &[
+            instance(1, None, Some(90), 0),
+            root(2, SUCCESS, 90),
+            instance(3, None, Some(90), 1),
+            link(2, 3),
+        ],
+    );
+    assert_eq!(
+        run(&mut database, json!({})),
+        json!({"NON_FINAL_MEMBER": 1})
+    );
+    assert_eq!(left(&mut database), ["1", "2", "3"]);
+}
+
+#[test]
+fn an_instance_that_is_opened_again_meanwhile_stays() {
+    let mut database = database(Shared::Closed);
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    insert(&mut database, &[root(1, SUCCESS, 90), root(2, SUCCESS, 90)]);
+    let mut application = database.connect();
+    // This lock lets a run choose its roots, but not yet look at them for good.
+    application
+        .batch_execute(
+            "BEGIN; UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 1; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE",
+        )
+        .expect("a lock");
+    let session = database.connect();
+    let result = while_blocked(&mut database, session, move || {
+        application
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
+    });
+    assert_eq!(
+        result["rules"][0]["skipped"],
+        json!({"NON_FINAL_MEMBER": 1})
+    );
+    assert_eq!(left(&mut database), ["1"]);
+}
+
+#[test]
+fn a_family_that_another_session_holds_is_left_to_it() {
+    let mut database = database(Shared::Closed);
+    insert(
+        &mut database,
+        &[
+            root(1, SUCCESS, 90),
+            sub(2, SUCCESS, 90),
+            link(1, 2),
+            root(3, SUCCESS, 90),
+        ],
+    );
+    let mut application = database.connect();
+    let mut transaction = application.transaction().expect("a transaction");
+    transaction
+        .execute(
+            "UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 2",
+            &[],
+        )
+        .expect("a row of its own");
+    assert_eq!(run(&mut database, json!({})), json!({"LOCKED": 1}));
+    transaction.rollback().expect("the end of the transaction");
+    assert_eq!(left(&mut database), ["1", "2"]);
+    assert_eq!(run(&mut database, json!({})), json!({}));
+    assert!(left(&mut database).is_empty());
+}
+
+/// Holds are written while a batch waits, and the other way round, whatever isolation the session likes.
+#[test]
+fn a_hold_counts_from_the_moment_it_is_committed() {
+    for isolation in ["read committed", "repeatable read", "serializable"] {
+        let mut database = database(Shared::Closed);
+        database
+            .set_setting("lock_timeout", 60_000)
+            .expect("a setting");
+        insert(&mut database, &[root(1, SUCCESS, 90)]);
+        let mut session = database.connect();
+        session
+            .batch_execute(&format!(
+                "SET default_transaction_isolation = '{isolation}'"
+            ))
+            .expect("a setting");
+        let mut auditor = database.connect();
+        auditor
+            .batch_execute(&format!(
+                "BEGIN; SELECT {}.set_hold('{{\"key\": 1, \"reason\": \"audit\"}}')",
+                database.control
+            ))
+            .expect("a hold");
+        let result = while_blocked(&mut database, session, move || {
+            auditor.batch_execute("COMMIT").expect("the hold is placed");
+        });
+        assert_eq!(
+            result["rules"][0]["skipped"],
+            json!({"HELD": 1}),
+            "{isolation}"
+        );
+        assert_eq!(left(&mut database), ["1"], "{isolation}");
+    }
+}
+
+/// Starts a run in a session, waits until it waits for a lock, does something, and answers the run's result.
+fn while_blocked(database: &mut Database, mut session: Client, act: impl FnOnce()) -> Value {
+    let control = database.control.clone();
+    let run = thread::spawn(move || call(&mut session, &control, "run", json!({})));
+    let started = Instant::now();
+    while database.number(
+        "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()",
+    ) == 0
+    {
+        assert!(started.elapsed() < Duration::from_secs(20), "the run waits for nothing");
+        thread::sleep(Duration::from_millis(10));
+    }
+    act();
+    run.join().expect("no panic").expect("a run")
+}
+
+#[test]
+fn shared_members_keep_closed_families_together_and_literal_ones_apart() {
+    let rows = [
+        root(1, SUCCESS, 90),
+        root(2, SUCCESS, 1),
+        sub(3, SUCCESS, 90),
+        link(1, 3),
+        link(2, 3),
+    ];
+    let mut closed = database(Shared::Closed);
+    insert(&mut closed, &rows);
+    assert_eq!(run(&mut closed, json!({})), json!({"SHARED_MEMBER": 1}));
+    assert_eq!(left(&mut closed), ["1", "2", "3"]);
+
+    let mut literal = database(Shared::Literal);
+    insert(&mut literal, &rows);
+    assert_eq!(run(&mut literal, json!({})), json!({}));
+    assert_eq!(left(&mut literal), ["2"]);
+    assert_eq!(
+        literal.number("SELECT count(*) FROM t_ds_relation_workflow_instance"),
+        0
+    );
+}
+
+#[test]
+fn dynamic_children_belong_to_the_family() {
+    let mut database = database(Shared::Closed);
+    for (id, parent, child) in [(1, 1, 2), (2, 3, 4)] {
+        insert(&mut database, &[Row::DynamicLink { id, parent, child }]);
+    }
+    insert(
+        &mut database,
+        &[
+            root(1, SUCCESS, 90),
+            sub(2, SUCCESS, 90),
+            root(3, SUCCESS, 90),
+            sub(4, RUNNING, 90),
+        ],
+    );
+    assert_eq!(
+        run(&mut database, json!({})),
+        json!({"NON_FINAL_MEMBER": 1})
+    );
+    assert_eq!(left(&mut database), ["3", "4"]);
+    assert_eq!(
+        database.number("SELECT count(*) FROM t_ds_relation_sub_workflow"),
+        1
+    );
+}
+
+#[test]
+fn as_of_judges_as_if_it_were_then() {
+    let mut database = database(Shared::Closed);
+    insert(&mut database, &[root(1, SUCCESS, 90), root(2, SUCCESS, 40)]);
+    let then = format!("{}Z", timestamp(now() - 50 * DAY));
+    run(&mut database, json!({"as_of": then}));
+    assert_eq!(left(&mut database), ["2"]);
+    let future = format!("{}Z", timestamp(now() + DAY / 24));
+    for as_of in [json!(future), json!("infinity"), json!("soon"), json!(null)] {
+        refused(database.run(json!({"as_of": as_of})), "22023");
+        refused(database.preview(json!({"as_of": as_of})), "22023");
+    }
+}
+
+#[test]
+fn options_narrow_a_run() {
+    let mut database = database(Shared::Closed);
+    database
+        .set_policy(json!({"scope": "2", "retention": "60d"}))
+        .expect("a policy");
+    let rows: Vec<Row> = (1..=6)
+        .map(|id| root(id, SUCCESS, 100 - i64::from(id)))
+        .collect();
+    insert(&mut database, &rows);
+    database.execute("UPDATE t_ds_workflow_instance SET project_code = 2 WHERE id <= 2");
+
+    run(&mut database, json!({"scope": "2", "retention": "99d"}));
+    assert_eq!(left(&mut database), ["1", "2", "3", "4", "5", "6"]);
+    run(&mut database, json!({"scope": "2", "retention": "97d12h"}));
+    assert_eq!(left(&mut database), ["2", "3", "4", "5", "6"]);
+    let result = database
+        .run(json!({"scope": "1", "run_families": 3}))
+        .expect("a run");
+    assert_eq!(result["status"], "stopped");
+    assert_eq!(result["reason"], "run_families reached");
+    assert_eq!(left(&mut database), ["2", "6"]);
+    run(&mut database, json!({"scope": "9"}));
+    run(&mut database, json!({}));
+    assert!(left(&mut database).is_empty());
+}
+
+/// Families 1 and 3 share a member, and so do 4 and 6: what a dry run has counted is not there to be looked at again.
+#[test]
+fn a_limited_dry_run_looks_at_the_families_of_the_run() {
+    let mut database = database(Shared::Closed);
+    database
+        .set_setting("batch_families", 2)
+        .expect("a setting");
+    let mut rows: Vec<Row> = (1..=7)
+        .map(|id| root(id, SUCCESS, 100 - i64::from(id)))
+        .collect();
+    rows.extend([sub(13, SUCCESS, 90), link(1, 13), link(3, 13)]);
+    rows.extend([sub(46, SUCCESS, 90), link(4, 46), link(6, 46)]);
+    insert(&mut database, &rows);
+    let options = json!({"run_families": 5});
+    let preview = database.preview(options.clone()).expect("a preview");
+    let dry = database
+        .run(json!({"run_families": 5, "dry_run": true}))
+        .expect("a dry run");
+    let run = database.run(options).expect("a run");
+    assert_eq!(left(&mut database), ["7"]);
+    assert_eq!(run["rules"][0]["families"], 6);
+    assert_eq!(run["rules"][0]["tables"], dry["rules"][0]["tables"]);
+    assert_eq!(run["rules"][0]["tables"], preview["rules"][0]["tables"]);
+    assert_eq!(preview["limited"], Value::Null);
+    assert_eq!(preview["rules"][0]["limited"], true);
+}
+
+#[test]
+fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them() {
+    let mut database = database(Shared::Closed);
+    for (scope, enabled) in [("2", true), ("3", false)] {
+        database
+            .set_policy(json!({"scope": scope, "enabled": enabled, "artifacts": false}))
+            .expect("a policy");
+    }
+    insert(
+        &mut database,
+        &[root(1, SUCCESS, 90), link(1, 2), link(1, 3), link(1, 4)],
+    );
+    for id in 1..=4 {
+        let (host, path) = (Some("worker"), Some(format!("/logs/{id}")));
+        let task = Row::Task {
+            id,
+            instance: Some(id),
+            host,
+            path,
+        };
+        insert(&mut database, &[task]);
+        if id > 1 {
+            insert(&mut database, &[sub(id, SUCCESS, 90)]);
+            database.execute(&format!(
+                "UPDATE t_ds_workflow_instance SET project_code = {id} WHERE id = {id}"
+            ));
+        }
+    }
+    run(&mut database, json!({"scope": "1"}));
+    assert!(left(&mut database).is_empty());
+    assert_eq!(
+        database.texts("SELECT path FROM W.artifact ORDER BY path"),
+        ["/logs/1", "/logs/4"]
+    );
+}
+
+#[test]
+fn a_purge_takes_young_families_and_nothing_that_must_stay() {
+    let mut database = database(Shared::Closed);
+    insert(
+        &mut database,
+        &[
+            root(1, SUCCESS, 0),
+            sub(2, SUCCESS, 0),
+            link(1, 2),
+            root(3, RUNNING, 0),
+            root(4, SUCCESS, 0),
+            root(5, SUCCESS, 0),
+            root(6, SUCCESS, 0),
+            sub(7, SUCCESS, 0),
+            link(5, 7),
+            link(6, 7),
+            instance(8, Some(SUCCESS), None, 0),
+            root(9, SUCCESS, 0),
+            sub(10, RUNNING, 0),
+            link(9, 10),
+        ],
+    );
+    database
+        .set_hold(json!({"key": "4", "reason": "audit"}))
+        .expect("a hold");
+    let keys = json!(["1", 2, 3, 4, 5, 8, 9, 77]);
+    let expected = json!({
+        "2": "NOT_A_ROOT", "3": "NON_FINAL_MEMBER", "4": "HELD", "5": "SHARED_MEMBER", "9": "NON_FINAL_MEMBER", "77": "NOT_A_ROOT"
+    });
+    let dry = database
+        .purge(json!({"key": keys, "dry_run": true}))
+        .expect("a dry purge");
+    assert_eq!(dry["refused"], expected);
+    assert_eq!(left(&mut database).len(), 10);
+    let result = database.purge(json!({"key": keys})).expect("a purge");
+    assert_eq!(result["refused"], expected);
+    assert_eq!(result["rules"][0]["families"], 2);
+    assert_eq!(result["rules"][0]["rows"], 4);
+    assert_eq!(left(&mut database), ["3", "4", "5", "6", "7", "9", "10"]);
+
+    for key in [
+        json!([]),
+        json!("1"),
+        json!(["1; DROP"]),
+        json!([null]),
+        json!([1.5]),
+    ] {
+        refused(database.purge(json!({"key": key})), "22023");
+    }
+    assert_eq!(
+        database.number("SELECT count(*) FROM W.run WHERE status = 'running'"),
+        0
+    );
+}
+
+#[test]
+fn a_key_beyond_its_column_is_refused_before_anything_happens() {
+    let mut database = database(Shared::Closed);
+    for key in [
+        "2147483648",
+        "-2147483649",
+        "999999999999999999",
+        "007",
+        "-0",
+    ] {
+        refused(database.purge(json!({"key": [key]})), "22023");
+        refused(
+            database.set_hold(json!({"key": key, "reason": "audit"})),
+            "22023",
+        );
+    }
+    assert_eq!(database.number("SELECT count(*) FROM W.run"), 0);
+}
+
+/// Two policies for one project would be one too many: which retention holds?
+#[test]
+fn a_scope_has_one_spelling() {
+    let mut database = database(Shared::Closed);
+    for scope in ["01", "-0", "00", "+1", " 1", "1\n"] {
+        refused(
+            database.set_policy(json!({"scope": scope, "retention": "7d"})),
+            "22023",
+        );
+        let sql = format!(
+            "INSERT INTO {}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', 31536000)",
+            database.control
+        );
+        refused(database.client.execute(&sql, &[]), "23514");
+    }
+    for scope in ["0", "-1", "999999999999999999"] {
+        database
+            .set_policy(json!({"scope": scope}))
+            .expect("a policy");
+    }
+}
+
+#[test]
+fn unknown_options_are_errors() {
+    let mut database = database(Shared::Closed);
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    refused(database.run(json!({"dryrun": true})), "22023");
+    refused(database.run(json!({"dry_run": "yes"})), "22023");
+    refused(database.run(json!({"rule": "none"})), "22023");
+    refused(database.run(json!({"scope": "x"})), "22023");
+    refused(database.run(json!({"retention": "soon"})), "22023");
+    refused(database.run(json!({"run_families": 0})), "22023");
+    refused(database.run(json!({"time_budget": "0s"})), "22023");
+    refused(database.run(json!({"trigger": "PURGE"})), "22023");
+    refused(database.run(json!([])), "22023");
+    refused(database.preview(json!({"dry_run": true})), "22023");
+    refused(database.purge(json!({"key": [1], "force": true})), "22023");
+    refused(
+        database.set_policy(json!({"scope": "1", "days": 30})),
+        "22023",
+    );
+    refused(database.set_policy(json!({"retention": "30d"})), "22023");
+    refused(
+        database.set_hold(json!({"key": 1, "reason": "x", "forever": true})),
+        "22023",
+    );
+    refused(database.set_hold(json!({"key": 1})), "22023");
+    refused(
+        database.select("drop_policy", json!({"scope": "9"})),
+        "22023",
+    );
+    refused(database.select("release_hold", json!({"key": 9})), "22023");
+    refused(database.select("verify", json!({"quick": true})), "22023");
+    assert_eq!(left(&mut database), ["1"]);
+}
+
+#[test]
+fn settings_stay_within_their_limits() {
+    let mut database = database(Shared::Closed);
+    for (name, least, most) in [
+        ("batch_families", 1, 5_000),
+        ("run_families", 1, 999_999_999_999_999_999),
+        ("time_budget", 1, 86_400),
+        ("lock_timeout", 1, 60_000),
+        ("retries", 0, 100),
+        ("ledger_days", 1, 36_500),
+    ] {
+        for value in [least, most] {
+            let answer = database.set_setting(name, value).expect("a setting");
+            assert_eq!(answer["value"], value);
+        }
+        if least > 0 {
+            refused(database.set_setting(name, least - 1), "23514");
+        }
+        if most < 999_999_999 {
+            refused(database.set_setting(name, most + 1), "23514");
+        }
+        let cleared = database
+            .select("set_setting", json!({"name": name, "value": null}))
+            .expect("the default again");
+        assert_ne!(cleared["value"], most);
+    }
+    refused(database.set_setting("speed", 1), "22023");
+    refused(database.set_setting("retries", -1), "22023");
+    assert_eq!(database.number("SELECT count(*) FROM W.setting"), 0);
+}
+
+#[test]
+fn a_pause_stops_a_run_between_two_batches() {
+    let mut database = database(Shared::Closed);
+    database
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    insert(&mut database, &[root(1, SUCCESS, 91), root(2, SUCCESS, 90)]);
+    let mut blocker = database.connect();
+    blocker
+        .batch_execute("BEGIN; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE")
+        .expect("a lock");
+    let session = database.connect();
+    let pause = format!("CALL {}.pause('month end')", database.control);
+    let mut operator = database.connect();
+    let result = while_blocked(&mut database, session, move || {
+        operator.batch_execute(&pause).expect("a pause");
+        blocker
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
+    });
+    assert_eq!(result["status"], "stopped");
+    assert_eq!(result["reason"], "paused");
+    assert_eq!(left(&mut database), ["2"]);
+
+    let answer = database.run(json!({})).expect("an answer");
+    assert_eq!(answer["status"], "refused");
+    let reason = answer["reason"].as_str().expect("a reason");
+    assert!(
+        reason.starts_with("paused by postgres since ") && reason.ends_with(": month end"),
+        "{reason}"
+    );
+    refused(database.purge(json!({"key": [2]})), "55000");
+    assert_eq!(left(&mut database), ["2"]);
+    database.execute("CALL W.resume()");
+    run(&mut database, json!({}));
+    assert!(left(&mut database).is_empty());
+}
+
+#[test]
+fn nothing_goes_before_someone_said_so() {
+    let mut database = Database::installed(&dolphinscheduler(Shared::Closed));
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    database.arm();
+    run(&mut database, json!({}));
+    assert_eq!(left(&mut database), ["1"], "no policy, nothing goes");
+    database
+        .set_policy(json!({"scope": "1", "enabled": false}))
+        .expect("a policy");
+    run(&mut database, json!({}));
+    assert_eq!(left(&mut database), ["1"], "a policy that is not enabled");
+    database
+        .set_policy(json!({"scope": "1", "enabled": true}))
+        .expect("a policy");
+
+    database.execute("UPDATE W.control SET armed = false");
+    refused(database.run(json!({})), "55000");
+    refused(database.purge(json!({"key": [1]})), "55000");
+    database.execute("UPDATE W.control SET armed = true, server_identity = 'elsewhere'");
+    refused(database.run(json!({})), "55000");
+    refused(database.purge(json!({"key": [1]})), "55000");
+    let dry = database.run(json!({"dry_run": true})).expect("a dry run");
+    assert_eq!(dry["rules"][0]["families"], 1);
+    assert_eq!(left(&mut database), ["1"]);
+    database.arm();
+    run(&mut database, json!({}));
+    assert!(left(&mut database).is_empty());
+}
+
+#[test]
+fn only_one_run_at_a_time() {
+    let mut database = database(Shared::Closed);
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    let mut blocker = database.connect();
+    blocker
+        .batch_execute("BEGIN; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE")
+        .expect("a lock");
+    let session = database.connect();
+    let (mut rival, control) = (database.connect(), database.control.clone());
+    let result = while_blocked(&mut database, session, move || {
+        let answer = call(&mut rival, &control, "run", json!({})).expect("an answer");
+        assert_eq!(answer["status"], "refused");
+        assert_eq!(answer["run"], json!(null));
+        blocker
+            .batch_execute("COMMIT")
+            .expect("the end of the lock");
+    });
+    assert_eq!(result["status"], "done");
+    assert!(
+        database
+            .run(json!({}))
+            .is_ok_and(|next| next["status"] == "done")
+    );
+}
+
+#[test]
+fn a_run_inside_a_transaction_is_refused() {
+    let mut database = database(Shared::Closed);
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    let sql = format!("CALL {}.run()", database.control);
+    let mut transaction = database.client.transaction().expect("a transaction");
+    let error = transaction.execute(&sql, &[]).expect_err("no run in here");
+    assert_eq!(error.code().map(|code| code.code()), Some("2D000"));
+    transaction.rollback().expect("the end of the transaction");
+    assert_eq!(left(&mut database), ["1"]);
+    run(&mut database, json!({}));
+    assert!(left(&mut database).is_empty());
+}
+
+/// The settings of a session, each with a name for a message.
+const SESSIONS: [(&str, &str); 10] = [
+    ("dates as in German", "SET DateStyle = 'German, DMY'"),
+    ("dates as in SQL", "SET DateStyle = 'SQL, DMY'"),
+    ("another zone", "SET TimeZone = 'Asia/Tokyo'"),
+    ("intervals", "SET IntervalStyle = 'sql_standard'"),
+    ("backslashes", "SET standard_conforming_strings = off"),
+    (
+        "repeatable read",
+        "SET default_transaction_isolation = 'repeatable read'",
+    ),
+    (
+        "serializable",
+        "SET default_transaction_isolation = 'serializable'",
+    ),
+    ("nothing on the path", "SET search_path = ''"),
+    (
+        "NULLs",
+        "SET transform_null_equals = on; SET array_nulls = off",
+    ),
+    (
+        "a path full of traps",
+        "SET search_path = trap, pg_catalog, public",
+    ),
+];
+
+/// Whatever an unqualified name could mean to a session that looks into this schema first, it does not mean it here.
+const TRAPS: &str = "
+CREATE SCHEMA trap;
+CREATE TABLE trap.t_ds_workflow_instance (LIKE public.t_ds_workflow_instance);
+CREATE TABLE trap.t_ds_task_instance (LIKE public.t_ds_task_instance);
+CREATE TABLE trap.policy (rule text, scope text);
+CREATE FUNCTION trap.sprung() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a trap sprang'; END $$;
+DO $do$
+DECLARE
+    v_type text;
+    v_operator text;
+    v_function text;
+BEGIN
+    FOREACH v_type IN ARRAY ARRAY['text', 'integer', 'bigint', 'timestamp', 'timestamptz', 'boolean', 'jsonb', 'json'] LOOP
+        FOREACH v_operator IN ARRAY ARRAY['=', '<>', '<', '>', '<=', '>='] LOOP
+            EXECUTE format('CREATE FUNCTION trap.%I(%s, %s) RETURNS boolean LANGUAGE sql AS $f$ SELECT true FROM (SELECT trap.sprung()) AS s $f$', 'compare ' || v_operator, v_type, v_type);
+            EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.%I)', v_operator, v_type, v_type, 'compare ' || v_operator);
+        END LOOP;
+    END LOOP;
+    FOREACH v_operator IN ARRAY ARRAY['->', '->>', '?'] LOOP
+        EXECUTE format('CREATE FUNCTION trap.%I(jsonb, text) RETURNS text LANGUAGE sql AS $f$ SELECT ''x'' FROM (SELECT trap.sprung()) AS s $f$', 'get ' || v_operator);
+        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = jsonb, RIGHTARG = text, FUNCTION = trap.%I)', v_operator, 'get ' || v_operator);
+    END LOOP;
+    FOREACH v_function IN ARRAY ARRAY['clock_timestamp()', 'now()', 'array_append(anyarray, anyelement)', 'cardinality(anyarray)', 'jsonb_array_elements_text(jsonb)', 'json_build_object(VARIADIC \"any\")', 'format(text, VARIADIC \"any\")', 'pg_backend_pid()', 'set_config(text, text, boolean)'] LOOP
+        BEGIN
+            EXECUTE format('CREATE FUNCTION trap.%s RETURNS text LANGUAGE plpgsql AS $f$ BEGIN RAISE EXCEPTION ''a trap sprang''; END $f$', v_function);
+        EXCEPTION WHEN feature_not_supported OR invalid_function_definition THEN
+            NULL;
+        END;
+    END LOOP;
+END
+$do$;
+CREATE DOMAIN trap.json AS integer;
+CREATE DOMAIN trap.jsonb AS integer;
+CREATE DOMAIN trap.text AS integer;
+";
+
+#[test]
+fn the_settings_of_a_session_change_nothing() {
+    let mut failures = Vec::new();
+    for shared in [Shared::Closed, Shared::Literal] {
+        let mut database = Database::armed(&dolphinscheduler(shared));
+        database.execute(TRAPS);
+        for (name, settings) in SESSIONS {
+            let mut session = database.connect();
+            session.batch_execute(settings).expect("settings");
+            for seed in 1..6 {
+                let world = World::random(seed, shared, now());
+                if let Err(difference) = odd_session(&mut database, &mut session, &world) {
+                    failures.push(format!("{name}, seed {seed}: {difference}"));
+                    break;
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn odd_session(database: &mut Database, session: &mut Client, world: &World) -> Result<(), String> {
+    database.execute(&world.load());
+    let expected = oracle::run(world);
+    let control = database.control.clone();
+    let options = Value::Object(world.options());
+    let document = |error: postgres::Error| message(&error);
+
+    let preview: Value = session
+        .query_one(&format!("SELECT {control}.preview($1)"), &[&options])
+        .map_err(document)?
+        .get(0);
+    figures("preview", &preview["rules"][0], &expected, true)?;
+    let mut after = contents(database);
+    for (table, id) in &expected.deleted {
+        after.remove(&((*table).to_owned(), *id));
+    }
+    let run = call(session, &control, "run", options).map_err(document)?;
+    finished("run", &run, &expected)?;
+    figures("run", &run["rules"][0], &expected, !expected.limited)?;
+    super::same("rows", &after, &contents(database))?;
+    for time in ["as_of", "started_at", "finished_at"] {
+        let text = run[time].as_str().unwrap_or_default();
+        if !(text.starts_with("20") && text.ends_with("+00:00")) {
+            return Err(format!("{time} is not in UTC: {text}"));
+        }
+    }
+
+    if world.rows.len() > 20 {
+        // Purging goes its own way through the rules.
+        database.execute(&world.load());
+        let purge = call(session, &control, "purge", json!({"key": ["1000"]})).map_err(document)?;
+        super::same("purge", &json!({"1000": "NOT_A_ROOT"}), &purge["refused"])?;
+    }
+    for (call, options) in [
+        ("set_policy", json!({"scope": "77", "retention": "P30D"})),
+        ("drop_policy", json!({"scope": "77"})),
+        (
+            "set_hold",
+            json!({"key": 77, "reason": "audit", "until": "2999-01-01T00:00:00Z"}),
+        ),
+        ("release_hold", json!({"key": 77})),
+        ("set_setting", json!({"name": "retries", "value": 2})),
+    ] {
+        let sql = format!("SELECT {control}.{call}($1)");
+        let answer: Value = session
+            .query_one(&sql, &[&options])
+            .map_err(document)?
+            .get(0);
+        for time in ["changed_at", "placed_at", "until"] {
+            if let Some(text) = answer[time].as_str()
+                && !text.ends_with("+00:00")
+            {
+                return Err(format!("{call}: {time} is not in UTC: {text}"));
+            }
+        }
+    }
+    Ok(())
+}

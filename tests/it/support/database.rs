@@ -1,0 +1,258 @@
+//! Databases for tests: one throw-away server per test process, one database per test.
+//!
+//! The server is never stopped by the tests: statics are not dropped. Its watchdog ends it with the process.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use postgres::{Client, NoTls};
+use serde_json::{Value, json};
+use windrow::bundle::Bundle;
+use windrow::demo::dolphinscheduler::SCHEMA_34;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::render;
+use windrow::sandbox::{Postgres, Settings};
+
+static SERVER: LazyLock<Postgres> =
+    LazyLock::new(|| Postgres::start(&Settings::default()).expect("a throw-away server starts"));
+
+/// Databases to copy, by what was done in them. Roles belong to the whole server, and a database that is copied must
+/// have no sessions: who holds this lock is the only one to create databases, install and uninstall.
+static TEMPLATES: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The server of this test process.
+pub(crate) fn server() -> &'static Postgres {
+    &SERVER
+}
+
+/// A database of its own, dropped with this value.
+pub(crate) struct Database {
+    /// A session of the superuser.
+    pub(crate) client: Client,
+    /// Name of the database.
+    pub(crate) name: String,
+    /// Name of the control schema, once windrow is installed.
+    pub(crate) control: String,
+}
+
+impl Database {
+    /// The tables of DolphinScheduler 3.4, without rows of instances and without windrow.
+    pub(crate) fn bare() -> Self {
+        Self::copy_of("bare", |_| ())
+    }
+
+    /// The same with windrow installed from a graph, not armed.
+    pub(crate) fn installed(graph: &Graph) -> Self {
+        let mut database = Self::copy_of(&format!("{graph:?}"), |client| {
+            apply(client, &bundle(graph));
+        });
+        database.control = render::control_name(graph);
+        database
+    }
+
+    /// The same, armed.
+    pub(crate) fn armed(graph: &Graph) -> Self {
+        let mut database = Self::installed(graph);
+        database.arm();
+        database
+    }
+
+    fn copy_of(template: &str, fill: impl FnOnce(&mut Client)) -> Self {
+        let mut templates = lock();
+        let mut admin = connect("postgres");
+        if !templates.contains_key(template) {
+            let name = new_name("template");
+            admin
+                .batch_execute(&format!("CREATE DATABASE {name}"))
+                .expect("a database is created");
+            let mut client = connect(&name);
+            client.batch_execute(SCHEMA_34).expect("the schema loads");
+            fill(&mut client);
+            templates.insert(template.to_owned(), name);
+        }
+        let name = new_name("test");
+        // The session that filled the template may take a moment to end.
+        let create = format!("CREATE DATABASE {name} TEMPLATE {}", templates[template]);
+        let mut attempts = 0;
+        while let Err(error) = admin.batch_execute(&create) {
+            attempts += 1;
+            assert!(attempts < 100, "{error:?}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        Self {
+            client: connect(&name),
+            name,
+            control: String::new(),
+        }
+    }
+
+    /// A further session of the superuser.
+    pub(crate) fn connect(&self) -> Client {
+        connect(&self.name)
+    }
+
+    /// Applies every numbered file except the uninstallation, statement by statement.
+    pub(crate) fn install(&mut self, graph: &Graph) {
+        let _only = lock();
+        apply(&mut self.connect(), &bundle(graph));
+        self.control = render::control_name(graph);
+    }
+
+    /// Applies the uninstallation, statement by statement.
+    pub(crate) fn uninstall(&mut self, graph: &Graph) {
+        let _only = lock();
+        let mut client = self.connect();
+        for file in bundle(graph).files {
+            if file.path.contains("/90_") {
+                apply_file(&mut client, &file);
+            }
+        }
+    }
+
+    pub(crate) fn arm(&mut self) {
+        let sql = format!("CALL {}.arm()", self.control);
+        self.client.batch_execute(&sql).expect("arm() works");
+    }
+
+    /// `CALL run`, in this database's session.
+    pub(crate) fn run(&mut self, options: Value) -> Result<Value, postgres::Error> {
+        call(&mut self.client, &self.control, "run", options)
+    }
+
+    pub(crate) fn purge(&mut self, options: Value) -> Result<Value, postgres::Error> {
+        call(&mut self.client, &self.control, "purge", options)
+    }
+
+    pub(crate) fn preview(&mut self, options: Value) -> Result<Value, postgres::Error> {
+        self.select("preview", options)
+    }
+
+    pub(crate) fn verify(&mut self) -> Result<Value, postgres::Error> {
+        self.select("verify", json!({}))
+    }
+
+    pub(crate) fn set_policy(&mut self, options: Value) -> Result<Value, postgres::Error> {
+        self.select("set_policy", options)
+    }
+
+    pub(crate) fn set_hold(&mut self, options: Value) -> Result<Value, postgres::Error> {
+        self.select("set_hold", options)
+    }
+
+    pub(crate) fn set_setting(&mut self, name: &str, value: i64) -> Result<Value, postgres::Error> {
+        self.select("set_setting", json!({"name": name, "value": value}))
+    }
+
+    /// Calls a function of the control schema that takes and answers one document.
+    pub(crate) fn select(
+        &mut self,
+        function: &str,
+        options: Value,
+    ) -> Result<Value, postgres::Error> {
+        let sql = format!("SELECT {}.{function}($1)", self.control);
+        Ok(self.client.query_one(&sql, &[&options])?.get(0))
+    }
+
+    /// Executes statements that must work; `W.` stands for the control schema.
+    pub(crate) fn execute(&mut self, sql: &str) {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        self.client
+            .batch_execute(&sql)
+            .unwrap_or_else(|error| panic!("{}\n\n{sql}", message(&error)));
+    }
+
+    /// One number; `W.` stands for the control schema.
+    pub(crate) fn number(&mut self, sql: &str) -> i64 {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        match self.client.query_one(&sql, &[]) {
+            Ok(row) => row.get(0),
+            Err(error) => panic!("{}\n\n{sql}", message(&error)),
+        }
+    }
+
+    /// The first column of all rows as texts, in the order of the query; `W.` stands for the control schema.
+    pub(crate) fn texts(&mut self, sql: &str) -> Vec<String> {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        match self.client.query(&sql, &[]) {
+            Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
+            Err(error) => panic!("{}\n\n{sql}", message(&error)),
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        // A server that a test has killed takes its databases along.
+        if let Ok(mut admin) = Client::connect(&server().url("postgres", "postgres"), NoTls) {
+            let _ = admin.batch_execute(&sql);
+        }
+    }
+}
+
+/// `CALL run` or `CALL purge` in any session.
+pub(crate) fn call(
+    client: &mut Client,
+    control: &str,
+    procedure: &str,
+    options: Value,
+) -> Result<Value, postgres::Error> {
+    let sql = format!("CALL {control}.{procedure}($1)");
+    Ok(client.query_one(&sql, &[&options])?.get(0))
+}
+
+/// SQLSTATE and message of an error that the server answered.
+pub(crate) fn message(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(error) => format!("{}: {}", error.code().code(), error.message()),
+        None => error.to_string(),
+    }
+}
+
+/// The rendered files of a graph.
+pub(crate) fn bundle(graph: &Graph) -> Bundle {
+    render::bundle(graph, Dialect::Postgres).expect("the templates render")
+}
+
+fn lock() -> MutexGuard<'static, HashMap<String, String>> {
+    // A test that failed while it held the lock has left nothing half done that others depend on.
+    TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn connect(database: &str) -> Client {
+    Client::connect(&server().url(database, "postgres"), NoTls).expect("the server accepts us")
+}
+
+fn new_name(prefix: &str) -> String {
+    format!("{prefix}_{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+fn apply(client: &mut Client, bundle: &Bundle) {
+    for file in &bundle.files {
+        if is_numbered(&file.path) && !file.path.contains("/90_") {
+            apply_file(client, file);
+        }
+    }
+}
+
+/// Whether a file is part of an installation or uninstallation, not only to be read.
+pub(crate) fn is_numbered(path: &str) -> bool {
+    path.rsplit('/')
+        .next()
+        .is_some_and(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// One statement after the other, as `windrow install` does.
+fn apply_file(client: &mut Client, file: &windrow::bundle::File) {
+    for statement in &file.statements {
+        client
+            .batch_execute(&statement.sql)
+            .unwrap_or_else(|error| {
+                panic!("{}, {}: {}", file.path, statement.what, message(&error))
+            });
+    }
+}

@@ -1,0 +1,165 @@
+//! The rules of ARCHITECTURE.md that a compiler does not keep.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a folder entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path
+                .strip_prefix(root())
+                .expect("below the root")
+                .display()
+                .to_string();
+            found.push((name, fs::read_to_string(&path).expect("a readable source")));
+        }
+    }
+}
+
+fn all() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    sources(&root().join("src"), &mut found);
+    assert!(found.len() > 30, "only {} sources were found", found.len());
+    found
+}
+
+/// Sources that name a path, outside of comments.
+fn naming(what: &str) -> Vec<String> {
+    let mut names: Vec<String> = all()
+        .into_iter()
+        .filter(|(_, text)| {
+            text.lines()
+                .any(|line| !line.trim_start().starts_with("//") && line.contains(what))
+        })
+        .map(|(name, _)| name)
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn each_foreign_crate_has_one_door() {
+    for (what, door) in [
+        ("sea_query::", "src/dialect.rs"),
+        ("tera::", "src/render.rs"),
+        ("native_tls::", "src/db/postgres.rs"),
+        ("indicatif::", "src/ui.rs"),
+        ("anstyle::", "src/ui.rs"),
+        ("annotate_snippets::", "src/diagnostic.rs"),
+    ] {
+        assert_eq!(naming(what), [door], "who names `{what}`");
+    }
+}
+
+#[test]
+fn the_pure_part_knows_no_world() {
+    let pure = [
+        "src/spec",
+        "src/graph",
+        "src/lint",
+        "src/plan.rs",
+        "src/dialect.rs",
+        "src/render.rs",
+        "src/diagnostic.rs",
+        "src/draw.rs",
+    ];
+    for (name, text) in all()
+        .iter()
+        .filter(|(name, _)| pure.iter().any(|part| name.starts_with(part)))
+    {
+        for word in [
+            "std::env",
+            "std::fs",
+            "std::net",
+            "std::process",
+            "SystemTime",
+            "Instant::",
+            "crate::db",
+            "crate::ui",
+        ] {
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            assert!(!text.contains(word), "{name} names `{word}`");
+        }
+    }
+}
+
+#[test]
+fn layers_look_left_only() {
+    for (name, forbidden) in [
+        (
+            "src/plan.rs",
+            &["crate::dialect", "crate::render", "crate::bundle"][..],
+        ),
+        (
+            "src/dialect.rs",
+            &["crate::plan", "crate::render", "crate::bundle"],
+        ),
+        (
+            "src/bundle.rs",
+            &["crate::render", "crate::plan", "crate::db"],
+        ),
+        (
+            "src/db.rs",
+            &["crate::render", "crate::plan", "crate::graph"],
+        ),
+        (
+            "src/db/postgres.rs",
+            &["crate::render", "crate::plan", "crate::graph"],
+        ),
+    ] {
+        let text = fs::read_to_string(root().join(name)).expect("a readable source");
+        for word in forbidden {
+            assert!(!text.contains(word), "{name} names `{word}`");
+        }
+    }
+}
+
+#[test]
+fn every_template_is_embedded_and_decides_nothing() {
+    let render = fs::read_to_string(root().join("src/render.rs")).expect("a readable source");
+    let mut count = 0;
+    for folder in fs::read_dir(root().join("templates")).expect("a folder of templates") {
+        for entry in fs::read_dir(folder.expect("an entry").path()).expect("a folder of a dialect")
+        {
+            let path = entry.expect("an entry").path();
+            let name = path
+                .strip_prefix(root())
+                .expect("below the root")
+                .display()
+                .to_string();
+            let text = fs::read_to_string(&path).expect("a readable template");
+            assert!(
+                render.contains(&format!("../{name}")),
+                "{name} is not embedded"
+            );
+            for word in ["{% set", "{%- set", "{% extends", "{% if dialect"] {
+                assert!(!text.contains(word), "{name} has `{word}`");
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "only {count} templates were found");
+}
+
+#[test]
+fn the_readme_names_only_targets_and_commands_that_exist() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
+    let makefile = fs::read_to_string(root().join("Makefile")).expect("a Makefile");
+    let mut targets = 0;
+    for word in readme.split("`make ").skip(1) {
+        let target = word.split(['`', ' ']).next().unwrap_or_default();
+        assert!(
+            makefile.contains(&format!("\n{target}:")),
+            "the README names `make {target}`"
+        );
+        targets += 1;
+    }
+    assert!(targets >= 3, "the README should name the targets");
+}

@@ -4,9 +4,10 @@ use anyhow::{Context as _, Result};
 use postgres::Client;
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
-use windrow::graph::Graph;
+use windrow::graph::{self, Graph};
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
+use windrow::spec;
 
 use crate::connect;
 
@@ -46,9 +47,9 @@ pub(crate) const LIVE: [&str; 4] = [
 
 /// The graph of the spec.
 pub(crate) fn graph() -> Result<Graph> {
-    Ok(crate::stub::dolphinscheduler(
-        windrow::graph::Shared::Closed,
-    ))
+    let text = std::fs::read_to_string(SPEC).context("cannot read the spec")?;
+    let spec = spec::parse(&text).0.context("the spec is not TOML")?;
+    Ok(graph::build(&spec, &text).0)
 }
 
 /// A durable server with the history in a database that every run copies.

@@ -1,3 +1,0 @@
-//! Nothing is measured yet.
-
-fn main() {}

@@ -1,0 +1,387 @@
+//! What a purge costs beside the limit of the engine: `cargo bench --bench purge`.
+//!
+//! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
+//! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
+//! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` (a list of
+//! limit, outbox, flat, live, generate) what is measured. Exits with 1 when a bar is missed.
+
+#![allow(clippy::print_stdout)] // A report is what this program is for.
+
+mod data;
+mod report;
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use postgres::{Client, NoTls, Statement};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::render;
+
+use data::Lab;
+use report::{Report, median, percentile};
+
+const ROUNDS: usize = 3;
+
+/// How often the progress of a run is read: several times within a batch.
+const POLL: Duration = Duration::from_millis(4);
+
+/// How long the live load is watched without a purge, per round.
+const QUIET: Duration = Duration::from_secs(8);
+
+/// How long the naive loop may take.
+const NAIVE_SECONDS: u64 = 60;
+
+fn main() -> Result<ExitCode> {
+    // `cargo test --all-targets` starts this program too, without this argument.
+    if !env::args().any(|argument| argument == "--bench") {
+        println!("nothing to do: start it with `cargo bench --bench purge`");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let only = env::var("WINDROW_BENCH_ONLY").unwrap_or_default();
+    let wanted = |part: &str| only.is_empty() || only.split(',').any(|name| name == part);
+    let started = Instant::now();
+    let mut lab = Lab::open()?;
+    let mut report = Report::new(lab.families, lab.rows);
+
+    let mut plain = Vec::new();
+    if wanted("limit") {
+        plain = against_the_limit(&mut lab, false, &mut report)?;
+    }
+    if wanted("outbox") {
+        against_the_limit(&mut lab, true, &mut report)?;
+    }
+    if wanted("flat") {
+        flatness(&mut lab, plain, &mut report)?;
+    }
+    if wanted("live") {
+        live_load(&mut lab, &mut report)?;
+    }
+    if wanted("generate") {
+        generate(&mut report)?;
+    }
+    println!("{}", report.markdown(started.elapsed()));
+    Ok(ExitCode::from(u8::from(report.missed())))
+}
+
+/// What one run did and took.
+struct Run {
+    rows: i64,
+    batches: i64,
+    cpu: f64,
+    wall: f64,
+    /// Progress: rows deleted, with the CPU and wall seconds until then.
+    samples: Vec<[f64; 3]>,
+    /// The longest time between two commits, in milliseconds.
+    longest: f64,
+}
+
+impl Run {
+    /// Milliseconds per 1,000 rows in each tenth of the run: 1 is CPU, 2 is wall time.
+    fn deciles(&self, column: usize) -> [f64; 10] {
+        let last = self.samples[self.samples.len() - 1][0];
+        let at = |rows: f64| {
+            let index = self
+                .samples
+                .partition_point(|sample| sample[0] < rows)
+                .max(1);
+            let (before, after) = (self.samples[index - 1], self.samples[index]);
+            let share = (rows - before[0]) / (after[0] - before[0]);
+            before[column] + share * (after[column] - before[column])
+        };
+        std::array::from_fn(|decile| {
+            let bound = |tenths: usize| last * tenths as f64 / 10.0;
+            let end = if decile == 9 { last } else { bound(decile + 1) };
+            (at(end) - at(bound(decile).max(self.samples[0][0]))) * 1e6 / (last / 10.0)
+        })
+    }
+
+    /// What a row costs at the end beside what it costs at the beginning, in CPU time.
+    fn steepness(&self) -> f64 {
+        let deciles = self.deciles(1);
+        deciles[9] / deciles[0]
+    }
+}
+
+/// On-CPU seconds of a backend, to the nanosecond; the ticks of `/proc/*/stat` are too coarse for a tenth of a run.
+fn cpu_seconds(pid: u32) -> f64 {
+    fs::read_to_string(format!("/proc/{pid}/schedstat"))
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or_else(
+            || windrow::sandbox::backend_cpu_seconds(pid),
+            |nanoseconds| nanoseconds / 1e9,
+        )
+}
+
+fn backend(client: &mut Client) -> Result<u32> {
+    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[])?.get(0);
+    Ok(pid.unsigned_abs())
+}
+
+/// Runs `work` on the first client while the second reads rows, batches and time of the last commit with `progress`.
+fn observed(
+    worker: &mut Client,
+    reader: &mut Client,
+    progress: &str,
+    work: impl FnOnce(&mut Client) -> Result<()> + Send,
+) -> Result<Run> {
+    let pid = backend(worker)?;
+    let progress = reader.prepare(progress)?;
+    let cpu_before = cpu_seconds(pid);
+    let began = Instant::now();
+    let mut samples = vec![[0.0; 3]];
+    let mut longest: f64 = 0.0;
+    let mut last_commit = None;
+    let (rows, batches) = thread::scope(|scope| -> Result<_> {
+        let worker = scope.spawn(move || work(worker));
+        loop {
+            let ended = worker.is_finished();
+            let (cpu, wall) = (cpu_seconds(pid) - cpu_before, began.elapsed().as_secs_f64());
+            let (mut rows, mut batches) = (0, 0);
+            if let Some(row) = reader.query_opt(&progress, &[])? {
+                let commit: f64 = row.get(2);
+                (rows, batches) = (row.get::<_, i64>(0), row.get::<_, i64>(1));
+                if rows as f64 > samples[samples.len() - 1][0] {
+                    if let Some(last) = last_commit {
+                        longest = longest.max((commit - last) * 1e3);
+                    }
+                    last_commit = Some(commit);
+                    samples.push([rows as f64, cpu, wall]);
+                }
+            }
+            if ended {
+                worker.join().expect("the worker does not panic")?;
+                return Ok((rows, batches));
+            }
+            sleep(POLL);
+        }
+    })?;
+    Ok(Run {
+        rows,
+        batches,
+        cpu: cpu_seconds(pid) - cpu_before,
+        wall: began.elapsed().as_secs_f64(),
+        samples,
+        longest,
+    })
+}
+
+/// `CALL run` on a fresh copy that is open in both clients.
+fn windrow_run(lab: &Lab, worker: &mut Client, reader: &mut Client) -> Result<Run> {
+    let options = json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": lab.as_of});
+    let call = format!("CALL {}.run('{options}')", lab.control);
+    let progress = format!(
+        "SELECT deleted_rows, batches, extract(epoch FROM updated_at)::double precision FROM {}.run_rule",
+        lab.control
+    );
+    let mut answer = Value::Null;
+    let run = observed(worker, reader, &progress, |client| {
+        answer = client.query_one(&call, &[])?.get(0);
+        Ok(())
+    })?;
+    ensure!(answer["status"] == "done", "the run ended with {answer}");
+    Ok(run)
+}
+
+/// Windrow and one unbatched DELETE per table take turns; both must leave the same rows.
+fn against_the_limit(lab: &mut Lab, outbox: bool, report: &mut Report) -> Result<Vec<Run>> {
+    let mut ours = Vec::new();
+    let mut limits = Vec::new();
+    for _ in 0..ROUNDS {
+        lab.fresh(outbox)?;
+        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        ours.push(windrow_run(lab, &mut worker, &mut reader)?);
+        let left = lab.digest(&mut reader)?;
+
+        lab.fresh(outbox)?;
+        let mut worker = lab.connect()?;
+        let pid = backend(&mut worker)?;
+        let script = data::unbatched(lab, outbox);
+        let (cpu, began) = (cpu_seconds(pid), Instant::now());
+        worker.batch_execute(&script)?;
+        limits.push((cpu_seconds(pid) - cpu, began.elapsed().as_secs_f64()));
+        let expected = lab.digest(&mut worker)?;
+        ensure!(
+            left == expected,
+            "windrow left {left:?}, the limit {expected:?}"
+        );
+    }
+    let rows = ours[0].rows;
+    report.speed(
+        outbox,
+        rows,
+        &ours
+            .iter()
+            .map(|run| (run.cpu, run.wall))
+            .collect::<Vec<_>>(),
+        &limits,
+    );
+    if !outbox {
+        report.batches(
+            ours[0].batches,
+            &ours.iter().map(|run| run.longest).collect::<Vec<_>>(),
+        );
+    }
+    Ok(ours)
+}
+
+/// Cost per row over a run: plain, under an old snapshot, and that of the loop that everybody writes first.
+fn flatness(lab: &mut Lab, mut plain: Vec<Run>, report: &mut Report) -> Result<()> {
+    let mut held = Vec::new();
+    for round in 0..ROUNDS {
+        if plain.len() <= round {
+            lab.fresh(false)?;
+            let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+            plain.push(windrow_run(lab, &mut worker, &mut reader)?);
+        }
+        lab.fresh(false)?;
+        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let _snapshot = lab.old_snapshot()?;
+        held.push(windrow_run(lab, &mut worker, &mut reader)?);
+    }
+    lab.fresh(false)?;
+    let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+    worker.batch_execute(data::NAIVE_SETUP)?;
+    let _snapshot = lab.old_snapshot()?;
+    let script = data::naive(lab, NAIVE_SECONDS);
+    let naive = observed(&mut worker, &mut reader, data::NAIVE_PROGRESS, |client| {
+        Ok(client.batch_execute(&script)?)
+    })?;
+
+    let steepness = |runs: &[Run]| runs.iter().map(Run::steepness).collect::<Vec<_>>();
+    report.flat("plain", &steepness(&plain));
+    report.flat("with an old snapshot open", &steepness(&held));
+    report.naive(&naive.deciles(1), naive.rows, naive.wall);
+    let middle = |runs: &[Run]| {
+        let all: Vec<[f64; 10]> = runs.iter().map(|run| run.deciles(1)).collect();
+        std::array::from_fn(|decile| median(&all.iter().map(|run| run[decile]).collect::<Vec<_>>()))
+    };
+    let path = env::var_os("WINDROW_BENCH_SVG").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/bench/purge.svg"),
+        PathBuf::from,
+    );
+    fs::create_dir_all(path.parent().context("the plot needs a folder")?)?;
+    fs::write(
+        &path,
+        report::plot(&[
+            ("windrow", middle(&plain)),
+            ("windrow, old snapshot open", middle(&held)),
+            ("loop without a cursor, old snapshot open", naive.deciles(1)),
+        ]),
+    )?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Latencies of small transactions, without a purge and during one.
+fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let (mut quiet, mut busy, mut longest) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        lab.fresh(true)?;
+        quiet.extend(under_load(lab, || sleep(QUIET))?);
+        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let mut purge = Ok(());
+        busy.extend(under_load(lab, || {
+            purge = windrow_run(lab, &mut worker, &mut reader).map(|run| longest.push(run.longest));
+        })?);
+        purge?;
+    }
+    report.live(
+        [50.0, 99.0, 100.0].map(|rank| percentile(&mut quiet, rank)),
+        [50.0, 99.0, 100.0].map(|rank| percentile(&mut busy, rank)),
+        &longest,
+        busy.len(),
+    );
+    Ok(())
+}
+
+/// Two sessions with 50 transactions a second each while `work` lasts; latencies in milliseconds, counted from the
+/// moment at which a transaction was due.
+fn under_load(lab: &Lab, work: impl FnOnce()) -> Result<Vec<f64>> {
+    const EVERY: Duration = Duration::from_millis(20);
+    let ended = AtomicBool::new(false);
+    let mut sessions = [lab.connect()?, lab.connect()?];
+    let mut prepared = Vec::new();
+    for session in &mut sessions {
+        prepared.push(
+            data::LIVE
+                .iter()
+                .map(|sql| session.prepare(sql))
+                .collect::<Result<Vec<Statement>, _>>()?,
+        );
+    }
+    thread::scope(|scope| {
+        let writers: Vec<_> = sessions
+            .iter_mut()
+            .zip(&prepared)
+            .map(|(session, statements)| {
+                let ended = &ended;
+                scope.spawn(move || -> Result<Vec<f64>> {
+                    let mut latencies = Vec::new();
+                    let mut due = Instant::now();
+                    while !ended.load(Ordering::Relaxed) {
+                        sleep(due.saturating_duration_since(Instant::now()));
+                        let mut transaction = session.transaction()?;
+                        let id: i32 = transaction.query_one(&statements[0], &[])?.get(0);
+                        for statement in &statements[1..] {
+                            transaction.execute(statement, &[&id])?;
+                        }
+                        transaction.commit()?;
+                        latencies.push(due.elapsed().as_secs_f64() * 1e3);
+                        due += EVERY;
+                    }
+                    Ok(latencies)
+                })
+            })
+            .collect();
+        work();
+        ended.store(true, Ordering::Relaxed);
+        let mut all = Vec::new();
+        for writer in writers {
+            all.extend(writer.join().expect("a session does not panic")?);
+        }
+        Ok(all)
+    })
+}
+
+/// How long the SQL takes to make, and how much memory the program needs for it.
+fn generate(report: &mut Report) -> Result<()> {
+    let mut times = Vec::new();
+    for _ in 0..20 {
+        let began = Instant::now();
+        render::bundle(&data::graph()?, Dialect::Postgres)?;
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    let folder = tempfile::tempdir()?;
+    let mut process = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(["generate", "--out"])
+        .arg(folder.path())
+        .arg(data::SPEC)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut peak = None;
+    while process.try_wait()?.is_none() {
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes =
+            line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+        peak = kilobytes.or(peak);
+    }
+    let worked = process.wait()?.success() && fs::read_dir(folder.path())?.next().is_some();
+    report.generate(&times, peak.filter(|_| worked));
+    Ok(())
+}
+
+/// A session with the superuser's rights.
+fn connect(url: &str) -> Result<Client> {
+    Client::connect(url, NoTls).with_context(|| format!("cannot connect to {url}"))
+}

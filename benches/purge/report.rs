@@ -1,0 +1,226 @@
+//! The table, the bars and the plot.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Rows per CPU second beside the limit of the engine.
+const SPEED_BAR: f64 = 0.85;
+/// What a row may cost at the end of a run beside what it costs at the beginning.
+const FLAT_BAR: f64 = 1.10;
+/// The 99th percentile of a live load during a purge beside that without one.
+const LIVE_BAR: f64 = 4.0;
+
+/// Collects the figures.
+pub(crate) struct Report {
+    lines: Vec<String>,
+    bars: Vec<(String, bool)>,
+}
+
+impl Report {
+    pub(crate) fn new(families: u32, rows: i64) -> Self {
+        Self {
+            lines: vec![
+                format!(
+                    "History of {families} families, {rows} rows. Medians with the least and the most of the rounds.\n"
+                ),
+                "| what | figure |".to_owned(),
+                "|---|---|".to_owned(),
+            ],
+            bars: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, what: &str, figure: String) {
+        self.lines.push(format!("| {what} | {figure} |"));
+    }
+
+    fn bar(&mut self, what: String, reached: bool) {
+        self.bars.push((what, reached));
+    }
+
+    /// CPU and wall seconds of windrow and of the limit, for the same rows; runs of one round have the same index.
+    pub(crate) fn speed(
+        &mut self,
+        outbox: bool,
+        rows: i64,
+        ours: &[(f64, f64)],
+        limits: &[(f64, f64)],
+    ) {
+        let with = if outbox { ", files recorded" } else { "" };
+        let per = |seconds: &dyn Fn(&(f64, f64)) -> f64, runs: &[(f64, f64)]| {
+            runs.iter()
+                .map(|run| rows as f64 / seconds(run))
+                .collect::<Vec<_>>()
+        };
+        for (name, runs) in [
+            ("windrow", ours),
+            ("one DELETE per table, one transaction", limits),
+        ] {
+            self.line(
+                &format!("{name}{with}: rows per CPU second ({rows} rows)"),
+                range(&per(&|run| run.0, runs), 0),
+            );
+            self.line(
+                &format!("{name}{with}: rows per second"),
+                range(&per(&|run| run.1, runs), 0),
+            );
+        }
+        let ratios: Vec<f64> = ours
+            .iter()
+            .zip(limits)
+            .map(|(our, limit)| limit.0 / our.0)
+            .collect();
+        self.line(&format!("windrow / limit{with}, by CPU"), range(&ratios, 2));
+        let ratio = median(&ratios);
+        self.bar(
+            format!("at least {SPEED_BAR} of the limit's rows per CPU second{with}: {ratio:.2}"),
+            ratio >= SPEED_BAR,
+        );
+    }
+
+    pub(crate) fn batches(&mut self, batches: i64, longest: &[f64]) {
+        self.line("batches", batches.to_string());
+        self.line("longest batch transaction, ms", range(longest, 0));
+    }
+
+    pub(crate) fn flat(&mut self, when: &str, steepness: &[f64]) {
+        self.line(
+            &format!("CPU per row, last tenth of the run / first, {when}"),
+            range(steepness, 2),
+        );
+        let ratio = median(steepness);
+        self.bar(
+            format!("flat within 10 %, {when}: {ratio:.2}"),
+            ratio <= FLAT_BAR,
+        );
+    }
+
+    pub(crate) fn naive(&mut self, deciles: &[f64; 10], rows: i64, wall: f64) {
+        self.line(
+            "the same for a loop without a cursor, old snapshot open",
+            format!(
+                "{:.1} ({rows} rows in {wall:.0} s)",
+                deciles[9] / deciles[0]
+            ),
+        );
+    }
+
+    /// Latencies at the 50th, 99th and 100th percentile.
+    pub(crate) fn live(&mut self, quiet: [f64; 3], busy: [f64; 3], longest: &[f64], number: usize) {
+        let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
+        self.line(
+            "100 small transactions a second, no purge: p50 / p99 / longest, ms",
+            show(quiet),
+        );
+        self.line(
+            &format!("the same during a purge at full speed ({number} transactions)"),
+            show(busy),
+        );
+        self.line(
+            "longest batch transaction beside this load, ms",
+            range(longest, 0),
+        );
+        let ratio = busy[1] / quiet[1];
+        self.line("p99 with / without a purge", format!("{ratio:.1}"));
+        self.bar(
+            format!("p99 at most {LIVE_BAR} times that without a purge: {ratio:.1}"),
+            ratio <= LIVE_BAR,
+        );
+    }
+
+    pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {
+        self.line("making the SQL of a spec, ms", range(times, 1));
+        self.line(
+            "memory of `windrow generate` at its peak, MB",
+            peak.map_or("not measured".to_owned(), |kilobytes| {
+                format!("{:.0}", kilobytes / 1024.0)
+            }),
+        );
+    }
+
+    pub(crate) fn missed(&self) -> bool {
+        self.bars.iter().any(|(_, reached)| !reached)
+    }
+
+    pub(crate) fn markdown(&self, took: Duration) -> String {
+        let mut text = self.lines.join("\n");
+        text.push_str("\n\n");
+        for (what, reached) in &self.bars {
+            let verdict = if *reached { "pass" } else { "FAIL" };
+            let _ = writeln!(text, "- {verdict}: {what}");
+        }
+        let _ = write!(text, "\nTook {:.0} s.", took.as_secs_f64());
+        text
+    }
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    percentile(&mut values.to_vec(), 50.0)
+}
+
+/// The value at a rank from 0 to 100; NaN of nothing.
+pub(crate) fn percentile(values: &mut [f64], rank: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let index = (rank / 100.0 * values.len() as f64).ceil() as usize;
+    values
+        .get(index.clamp(1, values.len().max(1)) - 1)
+        .copied()
+        .unwrap_or(f64::NAN)
+}
+
+/// `median (least–most)`.
+fn range(values: &[f64], digits: usize) -> String {
+    let mut sorted = values.to_vec();
+    let [low, middle, high] = [0.0, 50.0, 100.0].map(|rank| percentile(&mut sorted, rank));
+    format!("{middle:.digits$} ({low:.digits$}–{high:.digits$})")
+}
+
+/// Milliseconds of CPU per 1,000 rows over the tenths of a run, one line per series, on a logarithmic scale.
+pub(crate) fn plot(series: &[(&str, [f64; 10])]) -> String {
+    const COLOURS: [&str; 3] = ["#0072b2", "#009e73", "#d55e00"];
+    const TICKS: [f64; 10] = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+    let all = || series.iter().flat_map(|(_, values)| values);
+    let low = all().copied().fold(f64::INFINITY, f64::min) / 1.5;
+    let high = all().copied().fold(0.0, f64::max) * 1.5;
+    let x = |decile: usize| 60 + decile * 60;
+    let y = |value: f64| 290.0 - 250.0 * (value / low).ln() / (high / low).ln();
+    let mut svg = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 340\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"640\" height=\"340\" fill=\"white\"/>\n\
+         <text x=\"20\" y=\"20\">CPU milliseconds per 1,000 deleted rows, by tenth of the run</text>\n",
+    );
+    for tick in TICKS.into_iter().filter(|tick| (low..high).contains(tick)) {
+        let at = y(tick);
+        let _ = writeln!(
+            svg,
+            "<line x1=\"50\" x2=\"620\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/><text x=\"44\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
+            at + 4.0
+        );
+    }
+    for decile in 0..10 {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"310\" text-anchor=\"middle\">{}</text>",
+            x(decile),
+            decile + 1
+        );
+    }
+    for (index, ((name, values), colour)) in series.iter().zip(COLOURS).enumerate() {
+        let points: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(decile, value)| format!("{},{:.1}", x(decile), y(*value)))
+            .collect();
+        let (left, top) = (40 + index * 190, 330);
+        let _ = writeln!(
+            svg,
+            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>\n\
+             <rect x=\"{left}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" y=\"{top}\">{name}</text>",
+            points.join(" "),
+            top - 9,
+            left + 14
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}

@@ -1008,9 +1008,6 @@ BEGIN
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
-    ELSIF NOT {{ control }}.setting_fits(v_name, (p_options ->> 'value')::bigint) THEN
-        RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
-            USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
         BEGIN
             INSERT INTO {{ control }}.setting AS s (rule, name, value)

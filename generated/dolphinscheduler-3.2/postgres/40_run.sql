@@ -1010,9 +1010,6 @@ BEGIN
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
-    ELSIF NOT windrow_dolphinscheduler_3_2.setting_fits(v_name, (p_options ->> 'value')::bigint) THEN
-        RAISE EXCEPTION '% is out of limits: %', v_name, p_options ->> 'value'
-            USING ERRCODE = '22023', HINT = 'The limits are: batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 s, lock_timeout 1 to 60000 ms, retries 0 to 100, ledger_days 1 to 36500.';
     ELSE
         BEGIN
             INSERT INTO windrow_dolphinscheduler_3_2.setting AS s (rule, name, value)
@@ -1030,7 +1027,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body fdf30270988b]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body 6c74ce352e3d]';
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.claim_artifacts(p_limit integer)
@@ -1155,7 +1152,6 @@ BEGIN
             ('set_hold'),
             ('set_policy'),
             ('set_setting'),
-            ('setting_fits'),
             ('setting_of'),
             ('verify')
     ),
@@ -1260,7 +1256,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body b99e08e052c3]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 698543a8d936]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS

@@ -68,25 +68,6 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.hold (
 COMMENT ON TABLE windrow_dolphinscheduler.hold IS
     'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
 
--- setting_fits: the limits of the settings, in one place: for the table's check and for set_setting().
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.setting_fits(p_name text, p_value bigint)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT CASE p_name
-        WHEN 'batch_families' THEN p_value BETWEEN 1 AND 5000
-        WHEN 'run_families' THEN p_value >= 1
-        WHEN 'time_budget' THEN p_value BETWEEN 1 AND 86400
-        WHEN 'lock_timeout' THEN p_value BETWEEN 1 AND 60000
-        WHEN 'retries' THEN p_value BETWEEN 0 AND 100
-        WHEN 'ledger_days' THEN p_value BETWEEN 1 AND 36500
-        ELSE false
-    END;
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.setting_fits(text, bigint) IS
-    'Whether a value is within the limits of a setting. [body 5d36a9261673]';
-
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting (
     rule       text        NOT NULL,
@@ -95,7 +76,17 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting (
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, name),
-    CONSTRAINT setting_within_limits CHECK (windrow_dolphinscheduler.setting_fits(name, value))
+    CONSTRAINT setting_within_limits CHECK (
+        CASE name
+            WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+            WHEN 'run_families' THEN value >= 1
+            WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
+            WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
+            WHEN 'retries' THEN value BETWEEN 0 AND 100
+            WHEN 'ledger_days' THEN value BETWEEN 1 AND 36500
+            ELSE false
+        END
+    )
 );
 COMMENT ON TABLE windrow_dolphinscheduler.setting IS
     'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use postgres::{Client, NoTls};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::{Value, json};
@@ -538,7 +538,9 @@ fn an_uninstallation_during_a_run_is_clean() -> Result<()> {
     let runner = database.run_aside(json!({}));
     rig::until_batches(&mut client, 0)?;
     rig::uninstall(&mut client)?;
-    ensure!(rig::joined(runner).is_err(), "the run went on");
+    if let Ok(result) = rig::joined(runner) {
+        bail!("the run went on: {result}");
+    }
     let torn = rig::texts(&mut client, "SELECT before.torn()")?;
     ensure!(torn.is_empty(), "{torn:?}");
     rig::check_unlocked(&mut client)?;

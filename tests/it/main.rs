@@ -6,6 +6,7 @@ mod crash;
 mod cron;
 mod demo;
 mod generated;
+mod live;
 mod oracle;
 mod poison;
 mod rig;

@@ -196,13 +196,12 @@ fn a_dropped_index_shows_in_the_plan() {
     database.sql("DROP INDEX idx_task_instance_id");
     let (code, found) = findings(&database, "SPEC --threshold 500");
     assert_eq!(code, 1);
-    assert_eq!(
-        found,
-        [
-            "error missing-index t_ds_task_instance_context.task_instance_id",
-            "error seq-scan t_ds_task_instance_context"
-        ]
-    );
+    for expected in [
+        "missing-index t_ds_task_instance_context.task_instance_id",
+        "seq-scan t_ds_task_instance_context",
+    ] {
+        assert!(found.contains(&format!("error {expected}")), "{found:?}");
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@ pub struct Failure {
     sqlstate: Option<String>,
     details: Vec<String>,
     hints: Vec<String>,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    // An `anyhow::Error` in a box would no longer be known as the failure that it is, hints and all.
+    source: Option<anyhow::Error>,
 }
 
 impl Failure {
@@ -43,7 +44,7 @@ impl Failure {
     }
 
     /// Puts the failure on top of the error that caused it.
-    pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
+    pub fn caused_by(mut self, source: impl Into<anyhow::Error>) -> Failure {
         self.source = Some(source.into());
         self
     }
@@ -71,7 +72,7 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.source.as_ref().map(|source| &**source as _)
     }
 }
 
@@ -85,6 +86,14 @@ pub fn sqlstate(error: &anyhow::Error) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_still_known_as_a_failure() {
+        let server = Failure::new("no space").sqlstate("53100").hint("free some");
+        let error = anyhow::Error::from(server);
+        let error = anyhow::Error::from(Failure::new("gave up").caused_by(error));
+        assert_eq!(sqlstate(&error), Some("53100"));
+    }
 
     #[test]
     fn the_chain_keeps_code_and_hints() {

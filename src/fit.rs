@@ -218,6 +218,7 @@ pub fn judge_plan(
         );
         let coming = before.iter().any(|finding| {
             finding.code == "missing-index"
+                && finding.severity == Severity::Notice
                 && finding.object.split('.').next() == Some(table.as_str())
         });
         found.push(if coming {
@@ -235,10 +236,10 @@ pub fn judge_plan(
 
 /// A statement that the server did not even plan.
 pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> Option<Finding> {
-    // What is missing was told already; that its statements do not plan says nothing new.
+    // What is missing or of another type was told already; that its statements do not plan says nothing new.
     let told = before.iter().any(|finding| {
         finding.severity == Severity::Error
-            && finding.code.starts_with("missing-")
+            && (finding.code.starts_with("missing-") || finding.code == "type-differs")
             && finding.code != "missing-index"
     });
     (!told).then(|| {
@@ -421,6 +422,10 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             continue;
         };
         for column in &table.indexed {
+            // Told already.
+            if live.column(column).is_none() {
+                continue;
+            }
             if !leading(live, std::slice::from_ref(column))
                 .iter()
                 .any(|index| index.valid)

@@ -17,7 +17,7 @@ pub fn cancels(cancel: Cancel) -> anyhow::Result<()> {
         HANDLER.get_or_init(|| ctrlc::set_handler(on_interrupt).map_err(|error| error.to_string()));
     handler.clone().map_err(|error| {
         Failure::new("cannot watch for interrupts")
-            .caused_by(error)
+            .caused_by(Failure::new(error))
             .into()
     })
 }

@@ -36,8 +36,8 @@ const WITHOUT_SHARED_MEMBERS: &str =
 
 /// A transaction of the live load: the first statement answers the id that the others take.
 pub(crate) const LIVE: [&str; 4] = [
-    "INSERT INTO t_ds_workflow_instance (name, workflow_definition_code, workflow_definition_version, project_code, state, start_time, is_sub_workflow)
-     VALUES ('live', 1, 1, 8104250113728, 1, now() AT TIME ZONE 'UTC', 0) RETURNING id",
+    "INSERT INTO t_ds_workflow_instance (name, workflow_definition_code, workflow_definition_version, project_code, state, start_time, is_sub_workflow, executor_id)
+     VALUES ('live', 1, 1, 8104250113728, 1, now() AT TIME ZONE 'UTC', 0, 1) RETURNING id",
     "INSERT INTO t_ds_task_instance (name, task_type, task_code, task_definition_version, workflow_instance_id, state, submit_time, host, log_path)
      SELECT 'live', 'SHELL', number, 1, $1, 1, now() AT TIME ZONE 'UTC', 'worker-0.internal:1234', '/opt/dolphinscheduler/logs/live.log'
      FROM generate_series(1, 2) AS number",

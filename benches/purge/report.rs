@@ -30,7 +30,9 @@ impl Report {
         }
     }
 
+    /// Adds a line, and shows it at once: the whole takes minutes.
     fn line(&mut self, what: &str, figure: String) {
+        println!("{what}: {figure}");
         self.lines.push(format!("| {what} | {figure} |"));
     }
 

@@ -365,6 +365,9 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
         "57P02" | "57P03" => {
             "the server is shutting down or starting: try again when it is up; what was committed stays"
         }
+        "28000" if message.contains("no encryption") => {
+            "the server may take this user over TLS only: use `sslmode=require`, or better `sslmode=verify-full`; else see `pg_hba.conf`"
+        }
         "28P01" | "28000" => {
             "check user, password and `pg_hba.conf`; the password may come from PGPASSWORD or --password-file"
         }
@@ -390,6 +393,10 @@ fn cause(error: &postgres::Error) -> String {
     let mut source = error.source();
     while let Some(inner) = source {
         reason = inner.to_string();
+        // It alone tells what is wrong with a certificate.
+        if inner.is::<native_tls::Error>() {
+            break;
+        }
         source = inner.source();
     }
     reason

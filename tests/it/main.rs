@@ -7,6 +7,7 @@ mod cron;
 mod demo;
 mod generated;
 mod idempotence;
+mod live;
 mod oracle;
 mod poison;
 mod rig;

@@ -222,7 +222,7 @@ AS $windrow$
     SELECT coalesce(
         (SELECT s.value FROM windrow_dolphinscheduler.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
-            WHEN 'workflow_instances.batch_families' THEN 200
+            WHEN 'workflow_instances.batch_families' THEN 500
             WHEN 'workflow_instances.run_families' THEN 10000
             WHEN 'workflow_instances.time_budget' THEN 1800
             WHEN 'workflow_instances.lock_timeout' THEN 100
@@ -232,7 +232,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_dolphinscheduler.setting_of(''workflow_instances'', ''batch_families''); [body ea2a17ca9086]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_dolphinscheduler.setting_of(''workflow_instances'', ''batch_families''); [body 414fc2f1f593]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.check_options(p_options jsonb, p_known text[])

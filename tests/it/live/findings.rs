@@ -1,0 +1,257 @@
+//! `check --database`: each finding by its code, and what `install` makes of it.
+
+use super::{Database, SPEC, SPEC_32, W, roles};
+
+/// Exit code, and each finding above a notice as `severity code object`.
+fn findings(database: &Database, words: &str) -> (i32, Vec<String>) {
+    let said = database.windrow(&format!("check {words} --output json"));
+    let document = said.json();
+    let found = document["findings"].as_array().into_iter().flatten();
+    let mut found: Vec<String> = found
+        .filter(|finding| finding["severity"] != "notice")
+        .map(|finding| {
+            ["severity", "code", "object"]
+                .map(|key| finding[key].as_str().unwrap_or("?"))
+                .join(" ")
+        })
+        .collect();
+    found.sort();
+    (said.code, found)
+}
+
+#[test]
+fn each_misfit_has_its_code() {
+    let mut database = Database::bare();
+    let cases: &[(&str, &str, i32, &[&str])] = &[
+        (
+            "ALTER TABLE t_ds_serial_command RENAME TO t_ds_serial_commands",
+            "ALTER TABLE t_ds_serial_commands RENAME TO t_ds_serial_command",
+            1,
+            &["error missing-table t_ds_serial_command", "warning unlisted-column t_ds_serial_commands"],
+        ),
+        (
+            "ALTER TABLE t_ds_task_group_queue RENAME task_id TO task",
+            "ALTER TABLE t_ds_task_group_queue RENAME task TO task_id",
+            1,
+            &["error missing-column t_ds_task_group_queue.task_id"],
+        ),
+        (
+            "ALTER TABLE t_ds_alert ALTER workflow_instance_id TYPE text",
+            "ALTER TABLE t_ds_alert ALTER workflow_instance_id TYPE integer USING workflow_instance_id::integer",
+            1,
+            &["error type-differs t_ds_alert.workflow_instance_id"],
+        ),
+        (
+            "ALTER TABLE t_ds_alert ALTER workflow_instance_id TYPE bigint",
+            "ALTER TABLE t_ds_alert ALTER workflow_instance_id TYPE integer",
+            1,
+            &["warning type-differs t_ds_alert.workflow_instance_id"],
+        ),
+        (
+            "CREATE TABLE note (task integer REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
+            "DROP TABLE note",
+            1,
+            &["error unlisted-reference note"],
+        ),
+        (
+            "CREATE SCHEMA other; CREATE TABLE other.note (task integer REFERENCES t_ds_task_instance (id))",
+            "DROP SCHEMA other CASCADE",
+            1,
+            &["error unlisted-reference other.note"],
+        ),
+        (
+            "CREATE TABLE note (task_instance_id integer)",
+            "DROP TABLE note",
+            1,
+            &["warning unlisted-column note"],
+        ),
+        (
+            "CREATE TABLE note (task_instance_identity integer)",
+            "DROP TABLE note",
+            0,
+            &[],
+        ),
+        (
+            "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
+             CREATE TRIGGER loud BEFORE DELETE ON t_ds_alert FOR EACH ROW EXECUTE FUNCTION quiet();
+             CREATE TRIGGER late AFTER INSERT ON t_ds_alert FOR EACH ROW EXECUTE FUNCTION quiet()",
+            "SELECT",
+            1,
+            &["warning trigger t_ds_alert"],
+        ),
+        (
+            "ALTER TABLE t_ds_alert DISABLE TRIGGER loud",
+            "DROP FUNCTION quiet() CASCADE",
+            0,
+            &[],
+        ),
+        (
+            "ALTER TABLE t_ds_command ENABLE ROW LEVEL SECURITY",
+            "ALTER TABLE t_ds_command DISABLE ROW LEVEL SECURITY",
+            1,
+            &["error row-security t_ds_command"],
+        ),
+        (
+            "ALTER TABLE t_ds_task_instance DROP CONSTRAINT t_ds_task_instance_pkey",
+            "ALTER TABLE t_ds_task_instance ADD PRIMARY KEY (id)",
+            1,
+            &["error key-not-unique t_ds_task_instance"],
+        ),
+        (
+            "DROP INDEX idx_task_instance_id",
+            "CREATE INDEX idx_task_instance_id ON t_ds_task_instance_context (task_instance_id)",
+            1,
+            &["error missing-index t_ds_task_instance_context.task_instance_id"],
+        ),
+        (
+            "CREATE INDEX windrow_t_ds_alert_workflow_instance_id ON t_ds_alert (workflow_instance_id);
+             UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'windrow_t_ds_alert_workflow_instance_id'::regclass",
+            "DROP INDEX windrow_t_ds_alert_workflow_instance_id",
+            1,
+            &["error invalid-index t_ds_alert.workflow_instance_id"],
+        ),
+        (
+            "ALTER SCHEMA public RENAME TO elsewhere",
+            "ALTER SCHEMA elsewhere RENAME TO public",
+            1,
+            &["error missing-schema public"],
+        ),
+        (
+            "DROP TABLE t_ds_serial_command;
+             CREATE TABLE t_ds_serial_command (id integer, workflow_instance_id bigint) PARTITION BY LIST (id);
+             CREATE TABLE t_ds_serial_command_1 PARTITION OF t_ds_serial_command DEFAULT;
+             CREATE INDEX ON t_ds_serial_command (workflow_instance_id)",
+            "SELECT",
+            1,
+            &["warning partitioned t_ds_serial_command"],
+        ),
+    ];
+    for (change, undo, code, expected) in cases {
+        database.sql(change);
+        let found = findings(&database, SPEC);
+        assert_eq!(
+            found,
+            (*code, expected.iter().map(ToString::to_string).collect()),
+            "{change}"
+        );
+        database.sql(undo);
+    }
+}
+
+#[test]
+fn another_version_is_one_finding() {
+    let database = Database::bare();
+    let said = database.windrow(&format!("check {SPEC_32}")).expect(
+        1,
+        &[
+            "error[missing-table]: `public`: 4 of 11 tables are missing: `t_ds_dq_execute_result`",
+            "this looks like another version or another database",
+            "1 error\n",
+        ],
+    );
+    assert_eq!(said.out.matches("[").count(), 1);
+    let mut old = Database::bare();
+    old.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    old.sql(windrow::demo::dolphinscheduler::SCHEMA_32);
+    old.windrow("check SPEC").expect(
+        1,
+        &["tables are missing: `", "another version", "1 error\n"],
+    );
+    let said = old
+        .windrow(&format!("check {SPEC_32}"))
+        .expect(0, &["notice[missing-index]"]);
+    // Two tables that name an instance are ignored by the spec, with a reason.
+    said.without(&["t_ds_listener_event", "t_ds_trigger_relation", "warning"]);
+    old.windrow("install SPEC")
+        .expect(2, &["the spec does not fit this database: 1 error"]);
+}
+
+#[test]
+fn a_dropped_index_shows_in_the_plan() {
+    let mut database = Database::history();
+    database
+        .windrow("check SPEC --threshold 1000")
+        .expect(0, &["no findings"]);
+    database.sql("DROP INDEX windrow_t_ds_task_instance_workflow_instance_id");
+    // A small table may be read from end to end, and what install mends is no fault of the database.
+    database
+        .windrow("check SPEC")
+        .expect(0, &["notice[missing-index]"])
+        .without(&["seq-scan"]);
+    database.windrow("check SPEC --threshold 1000").expect(
+        0,
+        &[
+            "notice[seq-scan]: `t_ds_task_instance`: `",
+            "reads all of its about ",
+            "`20_indexes.sql` creates the missing index",
+        ],
+    );
+    database.windrow("verify SPEC").expect(
+        1,
+        &[
+            "missing on t_ds_task_instance; run windrow install",
+            "not clean",
+        ],
+    );
+    database.sql("DROP INDEX idx_task_instance_id");
+    let (code, found) = findings(&database, "SPEC --threshold 500");
+    assert_eq!(code, 1);
+    for expected in [
+        "missing-index t_ds_task_instance_context.task_instance_id",
+        "seq-scan t_ds_task_instance_context",
+    ] {
+        assert!(found.contains(&format!("error {expected}")), "{found:?}");
+    }
+}
+
+#[test]
+fn force_overrules_and_is_on_record_until_it_is_mended() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    database.sql("CREATE TABLE note (task integer REFERENCES t_ds_task_instance (id))");
+    database.windrow("install SPEC").expect(
+        2,
+        &["error[unlisted-reference]: `note`: references `t_ds_task_instance` by `note_task_fkey` (task, on delete no action)", "does not fit this database: 1 error, 5 notices", "`--force` installs anyway"],
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%'"),
+        0
+    );
+    database.windrow("install SPEC --force").expect(
+        1,
+        &["warning: installed in spite of errors; they are recorded"],
+    );
+    database
+        .windrow("status SPEC")
+        .expect(0, &["forced     20", "by postgres, in spite of 1 error"]);
+    let recorded = database.text(&format!(
+        "SELECT forced_install #>> '{{findings,0,code}}' FROM {W}.control"
+    ));
+    assert_eq!(recorded, "unlisted-reference");
+    database
+        .windrow("install SPEC")
+        .expect(2, &["does not fit"]);
+    database.sql("DROP TABLE note");
+    database
+        .windrow("install SPEC")
+        .expect(0, &["is installed in"]);
+    database
+        .windrow("status SPEC")
+        .expect(0, &["installed  yes"])
+        .without(&["forced"]);
+    // An index of windrow's own that is broken is mended, not refused.
+    database.sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'windrow_t_ds_alert_workflow_instance_id'::regclass");
+    database.windrow("install SPEC").expect(
+        0,
+        &["drop the invalid index public.windrow_t_ds_alert_workflow_instance_id"],
+    );
+    database.windrow("check SPEC").expect(0, &["no findings"]);
+    database
+        .windrow("install SPEC --skip 60_schedule.sql")
+        .expect(0, &["is installed in"])
+        .without(&["not scheduled"]);
+    database.windrow("install SPEC --skip 61.sql").expect(
+        2,
+        &["there is no file `61.sql` to skip", "`10_control.sql`"],
+    );
+}

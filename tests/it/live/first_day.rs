@@ -1,0 +1,403 @@
+//! From a bare schema to the first runs, and back.
+
+use super::{Database, W, command, roles};
+use serde_json::json;
+
+#[test]
+fn from_install_to_uninstall() {
+    let _roles = roles();
+    let mut database = Database::bare();
+    // What windrow will mend itself is no finding.
+    let said = database
+        .windrow("check SPEC")
+        .expect(
+            0,
+            &[
+                "notice[missing-index]: `t_ds_task_instance.workflow_instance_id`",
+                "5 notices",
+            ],
+        )
+        .without(&["error[", "warning["]);
+    assert_eq!(said.out.matches("notice[").count(), 5);
+    for words in [
+        "status SPEC",
+        "preview SPEC",
+        "run SPEC --no-estimate",
+        "verify SPEC",
+        "arm SPEC",
+    ] {
+        database
+            .windrow(words)
+            .expect(2, &["hint: run `windrow install` first"]);
+    }
+
+    database.windrow("install SPEC").expect(
+        0,
+        &[
+            "done  create table windrow_dolphinscheduler.control",
+            "done  60_schedule.sql",
+            "warning: not scheduled: the extension pg_cron is not in database",
+            "windrow policy set specs/dolphinscheduler.toml --scope SCOPE --retention 30d   (nothing goes without a policy)",
+        ],
+    );
+    let standing = "SELECT string_agg(o, ' ' ORDER BY o) FROM (
+            SELECT conname || pg_get_constraintdef(oid) FROM pg_constraint
+            UNION ALL SELECT indexrelid::text || pg_get_indexdef(indexrelid) FROM pg_index
+            UNION ALL SELECT oid::text || md5(prosrc) || proacl::text FROM pg_proc WHERE proacl IS NOT NULL
+            UNION ALL SELECT oid::text || relname || coalesce(relacl::text, '') FROM pg_class WHERE relkind IN ('r', 'v')
+        ) AS a(o)";
+    let before = database.text(standing);
+    assert!(before.len() > 1000);
+    let control = format!("SELECT to_jsonb(c)::text FROM {W}.control AS c");
+    let state = database.text(&control);
+    database
+        .windrow("install SPEC")
+        .expect(0, &["is installed in"]);
+    assert_eq!(
+        before,
+        database.text(standing),
+        "the second installation changes nothing"
+    );
+    assert_eq!(state, database.text(&control));
+    database.windrow("check SPEC").expect(0, &["no findings"]);
+    database
+        .windrow("status SPEC")
+        .expect(
+            0,
+            &["armed      no", "backlog    workflow_instances: 0 roots"],
+        )
+        .without(&["days ago"]);
+
+    database
+        .windrow("uninstall SPEC")
+        .expect(
+            0,
+            &[
+                "drop schema windrow_dolphinscheduler",
+                "drop roles",
+                "add --yes to drop it",
+            ],
+        )
+        .without(&["set lock_timeout"]);
+    assert_eq!(database.text(&control), state, "nothing was dropped");
+    database
+        .windrow("uninstall SPEC --yes")
+        .expect(0, &["done  drop schema", "is gone from"])
+        .without(&["cascades", "set statement_timeout"]);
+    database
+        .windrow("uninstall SPEC --yes")
+        .expect(0, &["is gone from"]);
+    database
+        .windrow("status SPEC")
+        .expect(2, &["hint: run `windrow install` first"]);
+    assert_eq!(
+        database.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'windrow%'"),
+        0
+    );
+}
+
+#[test]
+fn policies_preview_arm_and_runs() {
+    let mut database = Database::history();
+    database
+        .windrow("policy drop SPEC --scope 8104250113728")
+        .expect(0, &["policy of scope `8104250113728` is dropped"]);
+    let nine = database.windrow("preview SPEC --output json").json();
+    let mut set = command(&[
+        "policy",
+        "set",
+        super::SPEC,
+        "--scope",
+        "8104250113728",
+        "--retention",
+        "45d",
+        "--note",
+        "it's \"ours\"",
+        "--url",
+        &database.url,
+    ]);
+    super::Said::of(set.output().expect("windrow starts"))
+        .expect(0, &["policy of scope `8104250113728` is set"]);
+    database
+        .windrow("policy list SPEC")
+        .expect(0, &["retention", "45 days", "30 days", "it's \"ours\""]);
+    database
+        .windrow("policy set SPEC --scope 8104250113728 --retention 3d")
+        .expect(2, &["is under the minimum", "hint: The minimum is"]);
+    database
+        .windrow("policy set SPEC --scope everything")
+        .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);
+
+    database.windrow("preview SPEC").expect(
+        0,
+        &[
+            "not armed, a run would be refused",
+            "would go, in",
+            "NON_FINAL_MEMBER",
+            "a member has not ended",
+        ],
+    );
+    let preview = database
+        .windrow("preview SPEC --output json")
+        .expect(0, &[])
+        .json();
+    let rule = &preview["rules"][0];
+    let instances = database.number("SELECT count(*) FROM t_ds_workflow_instance");
+    assert!(
+        rule["candidateFamilyCount"].as_i64() > nine["rules"][0]["candidateFamilyCount"].as_i64()
+    );
+    assert!(
+        rule["candidateFamilyCount"]
+            .as_i64()
+            .is_some_and(|count| count > 100)
+    );
+    assert!(
+        rule["candidateWorkflowInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 100 && count < instances)
+    );
+    assert!(
+        rule["candidateTaskInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 1000)
+    );
+    assert!(rule["oldestEndTime"].is_string());
+    assert_eq!(
+        rule["sampleRootWorkflowInstanceIds"]
+            .as_array()
+            .map(Vec::len),
+        Some(10)
+    );
+    assert!(
+        rule["skippedFamilies"]["NON_FINAL_MEMBER"]
+            .as_i64()
+            .is_some_and(|count| count > 0)
+    );
+
+    database.windrow("run SPEC").expect(2, &["counting what would go", "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
+    let dry = database
+        .windrow("run SPEC --dry-run --output json")
+        .expect(0, &[])
+        .json();
+    assert_eq!(dry["rules"][0]["dryRun"], json!(true));
+    assert_eq!(
+        dry["rules"][0]["deletedFamilyCount"],
+        rule["candidateFamilyCount"]
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM t_ds_workflow_instance"),
+        instances,
+        "a dry run deletes nothing"
+    );
+    database.windrow("arm SPEC").expect(
+        0,
+        &["armed: runs of `dolphinscheduler` delete from now on in postgres://postgres@127.0.0.1:"],
+    );
+
+    database.windrow("run SPEC --run-families 20").expect(
+        0,
+        &["stopped, run_families reached", ": 20 families, ", "rows/s"],
+    );
+    let run = database
+        .windrow("run SPEC --output json")
+        .expect(0, &[])
+        .json();
+    let done = &run["rules"][0];
+    assert_eq!(done["dryRun"], json!(false));
+    assert_eq!(
+        done["deletedFamilyCount"].as_i64(),
+        rule["candidateFamilyCount"]
+            .as_i64()
+            .map(|count| count - 20)
+    );
+    assert!(
+        done["deletedWorkflowInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 100)
+    );
+    assert!(
+        done["deletedTaskInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 1000)
+    );
+    assert_eq!(done["taskLogDeleteFailureCount"], json!(0));
+    assert!(
+        done["skippedFamilyCount"]
+            .as_i64()
+            .is_some_and(|count| count > 0)
+    );
+    assert_eq!(done["durationMillis"], run["duration_ms"]);
+    database.windrow("run SPEC").expect(
+        0,
+        &[
+            "done, nothing left",
+            "rule workflow_instances: 0 families, 0 rows",
+        ],
+    );
+
+    database
+        .windrow("verify SPEC")
+        .expect(0, &["clean\n", "undeletable"]);
+    assert_eq!(
+        database
+            .windrow("verify SPEC --output json")
+            .expect(0, &[])
+            .json()["clean"],
+        json!(true)
+    );
+    let history = database
+        .windrow("history SPEC --limit 3 --output json")
+        .json();
+    let figures: Vec<_> = history
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|run| (run["families"].as_i64(), run["status"].as_str()))
+        .collect();
+    assert_eq!(
+        figures,
+        [
+            (Some(0), Some("done")),
+            (done["families"].as_i64(), Some("done")),
+            (Some(20), Some("stopped"))
+        ]
+    );
+    database
+        .windrow("history SPEC")
+        .expect(0, &["run_families reached", "nothing left", "MANUAL"]);
+    database.windrow("status SPEC").expect(
+        0,
+        &[
+            "armed      yes",
+            "policies   10 enabled",
+            "last run   4: done, nothing left",
+        ],
+    );
+}
+
+#[test]
+fn holds_settings_purge_and_pause() {
+    let mut database = Database::history();
+    database.sql(&format!("CALL {W}.arm()"));
+    // Family 1 is a root alone and final; family 7 has a member that runs.
+    database
+        .windrow("hold set SPEC --key 1 --reason audit")
+        .expect(0, &["family `1` is on hold"]);
+    database.windrow("hold list SPEC").expect(0, &["audit"]);
+    database
+        .windrow("purge SPEC --key 1 --key 7 --key 999999")
+        .expect(
+            1,
+            &[
+                "3 named families stay",
+                "1        HELD              a hold keeps it",
+                "NON_FINAL_MEMBER  a member has not ended",
+                "999999   NOT_A_ROOT",
+            ],
+        );
+    database
+        .windrow("hold release SPEC --key 1")
+        .expect(0, &["family `1` is released"]);
+    database
+        .windrow("hold release SPEC --key 1")
+        .expect(2, &["no hold on key '1'"]);
+    database
+        .windrow("purge SPEC --key 7")
+        .expect(1, &["1 named family stays"]);
+    let purged = database
+        .windrow("purge SPEC --key 1 --output json")
+        .expect(0, &[])
+        .json();
+    assert_eq!(
+        (&purged["rules"][0]["families"], &purged["refused"]),
+        (&json!(1), &json!({}))
+    );
+    let tables: Vec<_> = purged["rules"][0]["tables"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        (tables.first(), tables.last()),
+        (
+            Some(&"t_ds_alert_send_status"),
+            Some(&"t_ds_workflow_instance")
+        ),
+        "children first"
+    );
+    database
+        .windrow("purge SPEC --key one")
+        .expect(2, &["not a key of t_ds_workflow_instance: 'one'"]);
+    assert_eq!(
+        database.number("SELECT count(*) FROM t_ds_workflow_instance WHERE id IN (1, 7)"),
+        1
+    );
+
+    database
+        .windrow("setting set SPEC batch_families 25")
+        .expect(0, &["`batch_families` is 25"]);
+    database
+        .windrow("setting list SPEC")
+        .expect(0, &["batch_families     25"]);
+    for value in ["0", "5001"] {
+        database
+            .windrow(&format!("setting set SPEC batch_families {value}"))
+            .expect(
+                2,
+                &[
+                    "batch_families is beyond its limits",
+                    "batch_families 1 to 5000",
+                ],
+            );
+    }
+    database
+        .windrow("setting set SPEC batch_families many")
+        .expect(2, &["not a whole number: 'many'"]);
+    database
+        .windrow("setting set SPEC speed 1")
+        .expect(2, &["no such setting: 'speed'", "hint: The settings are"]);
+    database
+        .windrow("setting reset SPEC batch_families")
+        .expect(0, &["is the spec's again"]);
+    assert_eq!(
+        database.windrow("setting list SPEC --output json").json(),
+        json!([])
+    );
+
+    database
+        .windrow("pause SPEC --reason night")
+        .expect(0, &["paused"]);
+    database
+        .windrow("run SPEC")
+        .expect(1, &["refused: paused by postgres since", ": night"]);
+    let refused = database
+        .windrow("run SPEC --output json")
+        .expect(1, &[])
+        .json();
+    assert_eq!(refused["status"], json!("refused"));
+    database
+        .windrow("purge SPEC --key 2")
+        .expect(2, &["paused by postgres: night", "resume()"]);
+    database
+        .windrow("status SPEC")
+        .expect(0, &["paused     yes", "night"]);
+    database.windrow("resume SPEC").expect(0, &["resumed"]);
+    database
+        .windrow("run SPEC --run-families 1 --time-budget 10m")
+        .expect(0, &[": 1 family, "]);
+    for (words, says) in [
+        ("--retention 1d", "a retention of 1d is under the minimum"),
+        (
+            "--as-of 2999-01-01T00:00:00Z",
+            "as_of is not an instant of the past",
+        ),
+        ("--run-families 0", "run_families is not a number above 0"),
+        ("--time-budget soon", "not a duration: 'soon'"),
+        ("--rule nonsense", "no such rule: 'nonsense'"),
+    ] {
+        database
+            .windrow(&format!("run SPEC --no-estimate {words}"))
+            .expect(2, &[says, "hint: "]);
+    }
+}

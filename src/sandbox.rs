@@ -484,7 +484,10 @@ pub fn stop_at(dir: &Path) -> Result<()> {
 
 /// User and system time of one server process, such as the backend that `pg_backend_pid()` names; 0 once it has ended.
 pub fn backend_cpu_seconds(pid: u32) -> f64 {
-    Process::read(pid).map_or(0.0, |process| process.ticks as f64 / TICKS_PER_SECOND)
+    // One that its parent has not waited for yet still has its times.
+    Process::read(pid)
+        .filter(|process| !process.ended)
+        .map_or(0.0, |process| process.ticks as f64 / TICKS_PER_SECOND)
 }
 
 /// Every PostgreSQL on this machine, by major version: the distribution's, the unpacked ones of `.ci/servers`, and the

@@ -210,6 +210,8 @@ fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
     let database = Database::shared()?;
     let mut client = database.connect()?;
     rig::set(&mut client, "batch_families", 5)?;
+    // The wait must outlast the cancel: a time-out would let the cancel fall between two batches.
+    rig::set(&mut client, "lock_timeout", 60_000)?;
     rig::slow_down(&mut client, 5)?;
     let mut session = database.connect()?;
     let canceller = session.cancel_token();

@@ -298,7 +298,7 @@ fn half_an_installation_is_told_and_gone_over() {
         .expect("a lock");
     let first = spawn(&database.url, "install SPEC");
     wait("the first waits", || {
-        database.number("SELECT count(*) FROM pg_stat_progress_create_index") > 0
+        database.number("SELECT count(*) FROM pg_index WHERE NOT indisvalid") > 0
     });
     database.windrow("install SPEC").expect(
         2,
@@ -319,7 +319,7 @@ fn half_an_installation_is_told_and_gone_over() {
         .expect("a lock");
     let child = spawn(&database.url, "install SPEC");
     wait("it waits", || {
-        database.number("SELECT count(*) FROM pg_stat_progress_create_index") > 0
+        database.number("SELECT count(*) FROM pg_index WHERE NOT indisvalid") > 0
     });
     interrupt(&child);
     finish(child).expect(

@@ -260,10 +260,8 @@ fn an_interrupt_ends_the_run_between_two_batches() {
     database.sql(&format!(
         "SELECT pg_terminate_backend(backend_pid) FROM {W}.run WHERE status = 'running'"
     ));
-    finish(child).expect(
-        2,
-        &["(SQLSTATE 57P01)", "an administrator ended the session"],
-    );
+    // The server's last words (SQLSTATE 57P01), or the end of the connection, whichever is read first.
+    finish(child).expect(2, &["what was committed stays, and the next run goes on"]);
 }
 
 #[test]

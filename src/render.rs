@@ -425,8 +425,6 @@ struct RuleView {
     closed: bool,
     links: Vec<LinkView>,
     level_columns: String,
-    level_aggregates: String,
-    level_targets: String,
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
     zeros: String,
@@ -607,9 +605,6 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         )
     };
     let per = rule.retention.per.as_ref();
-    let names = ["id", "final", "root", "ended"]
-        .into_iter()
-        .chain(per.map(|_| "scope"));
     let all = |conditions: Vec<String>| {
         if conditions.is_empty() {
             "true".to_owned()
@@ -768,15 +763,6 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             })
             .collect(),
         level_columns: level_columns.join(", "),
-        level_aggregates: names
-            .clone()
-            .map(|name| format!("array_agg(m.{name})"))
-            .collect::<Vec<_>>()
-            .join(", "),
-        level_targets: names
-            .map(|name| format!("n_{name}"))
-            .collect::<Vec<_>>()
-            .join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         steps,

@@ -9,15 +9,14 @@ SET statement_timeout = '1min';
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }}, artifacts boolean)
+RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }})
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 {%- if rule.per %}
     SELECT
         p.scope::{{ rule.scope_type }},
-        {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %},
-        p.artifacts
+        {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %}
     FROM {{ control }}.policy AS p
     WHERE p.rule = {{ rule.literal }}
       {%- if rule.opt_in %}
@@ -28,14 +27,12 @@ AS $windrow$
     UNION ALL
     SELECT
         NULL,
-        {{ rule.cutoff_of_default }},
-        true
+        {{ rule.cutoff_of_default }}
     WHERE p_scope IS NULL
     UNION ALL
     SELECT
         p_scope::{{ rule.scope_type }},
-        {{ rule.cutoff_of_default }},
-        true
+        {{ rule.cutoff_of_default }}
     WHERE p_scope IS NOT NULL
       AND NOT EXISTS (
           SELECT FROM {{ control }}.policy AS p
@@ -46,8 +43,7 @@ AS $windrow$
 {%- else %}
     SELECT
         NULL::{{ rule.scope_type }},
-        {{ rule.cutoff_of_default }},
-        true;
+        {{ rule.cutoff_of_default }};
 {%- endif %}
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_scope
@@ -155,25 +151,34 @@ DECLARE
     v_reasons constant text[] := ARRAY[
         'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
     ];
+{%- if rule.per %}
+    -- The policies, one element per scope.
+    v_scopes    {{ rule.scope_type }}[];
+    v_cutoffs   {{ rule.time_type }}[];
+    v_recording boolean[];  -- whether files are recorded
+{%- endif %}
+    v_default {{ rule.time_type }};  -- the cutoff of scopes without a policy
+    v_least   {{ rule.time_type }};  -- before all cutoffs
     v_level  {{ rule.id_type }}[];  -- ids of the present level of the expansion
     v_seen   {{ rule.id_type }}[];  -- ids of all levels so far
+    v_first  integer;  -- how many members the first level has
     v_locked {{ rule.id_type }}[] := '{}';  -- rows that another session holds
     v_held   {{ rule.id_type }}[];
+    v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
     v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
+    v_go     {{ rule.id_type }}[];
 {%- if rule.closed %}
     v_stay   {{ rule.id_type }}[];
 {%- endif %}
-    v_default {{ rule.time_type }};
-    v_cutoff {{ rule.time_type }}[];
-    v_artifacts boolean[];
     -- The members so far: parallel arrays, one element per row.
     v_id     {{ rule.id_type }}[] := '{}';
     v_final  boolean[] := '{}';
     v_root   boolean[] := '{}';
     v_ended  {{ rule.time_type }}[] := '{}';
+    v_cutoff {{ rule.time_type }}[] := '{}';  -- what a root must have ended before; none for other rows
 {%- if rule.per %}
-    v_scope  {{ rule.scope_type }}[] := '{}';
+    v_record boolean[] := '{}';
 {%- endif %}
     -- The links so far.
     v_upper  {{ rule.id_type }}[] := '{}';
@@ -183,26 +188,51 @@ DECLARE
     n_final  boolean[];
     n_root   boolean[];
     n_ended  {{ rule.time_type }}[];
+    n_cutoff {{ rule.time_type }}[];
 {%- if rule.per %}
-    n_scope  {{ rule.scope_type }}[];
+    n_record boolean[];
 {%- endif %}
+    n_doubt  {{ rule.id_type }}[];
     n_upper  {{ rule.id_type }}[];
     n_lower  {{ rule.id_type }}[];
 BEGIN
+    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
+    INTO v_default, v_least
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
+{%- if rule.per %}
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
+    INTO v_scopes, v_cutoffs, v_recording
+    FROM (
+        SELECT o.scope::{{ rule.scope_type }}, o.artifacts FROM {{ control }}.policy AS o WHERE o.rule = {{ rule.literal }}
+    ) AS p
+    FULL JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
+    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+{%- endif %}
+
     v_level := p_roots;
     v_seen := p_gone;
     WHILE cardinality(v_level) > 0 LOOP
         -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
         IF p_lock THEN
-            SELECT {{ rule.level_aggregates }}
-            INTO {{ rule.level_targets }}
+            SELECT
+                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
+                array_agg(CASE
+                    WHEN NOT m.root THEN NULL
+                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
+                    ELSE {% if rule.per %}coalesce(p.cutoff, v_default){% else %}v_default{% endif %}
+                END)
+            INTO n_id, n_final, n_root, n_ended,{% if rule.per %} n_record,{% endif %} n_cutoff
             FROM (
                 SELECT {{ rule.level_columns }}
                 FROM {{ rule.table }} AS i
                 WHERE i.{{ rule.key }} = ANY (v_level)
                 ORDER BY i.{{ rule.key }}
                 FOR UPDATE SKIP LOCKED
-            ) AS m;
+            ) AS m
+{%- if rule.per %}
+            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope
+{%- endif %};
             IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
                 v_locked := v_locked || ARRAY(
                     SELECT i.{{ rule.key }}
@@ -213,21 +243,41 @@ BEGIN
                 );
             END IF;
         ELSE
-            SELECT {{ rule.level_aggregates }}
-            INTO {{ rule.level_targets }}
+            SELECT
+                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
+                array_agg(CASE
+                    WHEN NOT m.root THEN NULL
+                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
+                    ELSE {% if rule.per %}coalesce(p.cutoff, v_default){% else %}v_default{% endif %}
+                END)
+            INTO n_id, n_final, n_root, n_ended,{% if rule.per %} n_record,{% endif %} n_cutoff
             FROM (
                 SELECT {{ rule.level_columns }}
                 FROM {{ rule.table }} AS i
                 WHERE i.{{ rule.key }} = ANY (v_level)
-            ) AS m;
+            ) AS m
+{%- if rule.per %}
+            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope
+{%- endif %};
         END IF;
         EXIT WHEN n_id IS NULL;
+        v_doubt := v_doubt || ARRAY(
+            SELECT m.id
+            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
+            WHERE NOT m.final
+               OR m.ended IS NULL
+               OR m.ended >= v_least
+               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
+               OR (NOT m.root AND v_first IS NULL)
+        );
+        v_first := coalesce(v_first, cardinality(n_id));
         v_id := v_id || n_id;
         v_final := v_final || n_final;
         v_root := v_root || n_root;
         v_ended := v_ended || n_ended;
+        v_cutoff := v_cutoff || n_cutoff;
 {%- if rule.per %}
-        v_scope := v_scope || n_scope;
+        v_record := v_record || n_record;
 {%- endif %}
 {%- if rule.links | length == 0 %}
         EXIT;
@@ -258,11 +308,24 @@ BEGIN
         v_upper := v_upper || n_upper;
         v_lower := v_lower || n_lower;
         v_seen := v_seen || v_level;
-        v_level := ARRAY(
-            {% if rule.closed %}(SELECT u.id FROM unnest(n_upper) AS u(id) UNION {% endif %}SELECT d.id FROM unnest(n_lower) AS d(id){% if rule.closed %}){% endif %}
-            EXCEPT
-            SELECT s.id FROM unnest(v_seen) AS s(id)
-        );
+{%- if rule.closed %}
+        -- A row that was not found from above may belong to a family that is not in this batch.
+        SELECT coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), '{}')
+        INTO v_level, n_doubt
+        FROM (
+            SELECT l.id, bool_or(l.below) AS below
+            FROM (
+                SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
+                UNION ALL
+                SELECT d.id, true FROM unnest(n_lower) AS d(id)
+            ) AS l
+            WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
+            GROUP BY l.id
+        ) AS f;
+        v_doubt := v_doubt || n_doubt;
+{%- else %}
+        v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id) WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
+{%- endif %}
 {%- endif %}
     END LOOP;
 
@@ -272,31 +335,46 @@ BEGIN
         WHERE h.rule = {{ rule.literal }}
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
-
-    -- Roots that may be cleaned get a cutoff, all other rows none.
-    SELECT s.cutoff
-    INTO v_default
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-    WHERE s.scope IS NULL;
-    SELECT
-        array_agg(
-            CASE
-                WHEN NOT m.root THEN NULL
-                WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
-                ELSE {% if rule.per %}coalesce(s.cutoff, v_default){% else %}v_default{% endif %}
-            END
-            ORDER BY m.position
-        ),
-        array_agg({% if rule.per %}coalesce(p.artifacts, true){% else %}true{% endif %} ORDER BY m.position)
-    INTO v_cutoff, v_artifacts
-{%- if rule.per %}
-    FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
-    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND p.scope = m.scope::text;
-{%- else %}
-    FROM unnest(v_id, v_root) WITH ORDINALITY AS m(id, root, position);
+    v_doubt := v_doubt || v_locked || ARRAY(
+        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
+    );
+{%- if rule.links | length > 0 %}
+    WITH RECURSIVE doubt (id) AS (
+        SELECT d.id
+        FROM unnest(v_doubt) AS d(id)
+        UNION
+        SELECT l.there
+        FROM doubt AS d
+        JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = d.id
+    )
+    SELECT coalesce(array_agg(d.id), '{}')
+    INTO v_doubt
+    FROM doubt AS d;
 {%- endif %}
+
+    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
+    SELECT
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), '{}'),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful{% if rule.per %} AND m.record{% endif %}), '{}'),
+        count(*) FILTER (WHERE NOT m.doubtful AND m.root),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.root AND m.position > v_first), '{}'),
+        array_agg(m.id) FILTER (WHERE m.doubtful),
+        array_agg(m.final) FILTER (WHERE m.doubtful),
+        array_agg(m.root) FILTER (WHERE m.doubtful),
+        array_agg(m.ended) FILTER (WHERE m.doubtful),
+        array_agg(m.cutoff) FILTER (WHERE m.doubtful){% if rule.per %},
+        array_agg(m.record) FILTER (WHERE m.doubtful){% endif %}
+    INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff{% if rule.per %}, v_record{% endif %}
+    FROM (
+        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
+        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff{% if rule.per %}, v_record{% endif %}) WITH ORDINALITY AS a(id, final, root, ended, cutoff{% if rule.per %}, record{% endif %}, position)
+    ) AS m;
+    o_skip_keys := '{}';
+    o_skip_reasons := '{}';
+    IF cardinality(v_doubt) = 0 THEN
+        RETURN;
+    END IF;
+    v_id := coalesce(v_id, '{}');
 {%- if rule.links | length > 0 %}
 
     -- A link to an id without a row links nothing.
@@ -372,7 +450,7 @@ BEGIN
         INTO v_stay
         FROM stay AS s;
     END IF;
-    o_members := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
+    v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
 {%- else %}
     -- What goes: the roots without a fault, and all rows below them.
     WITH RECURSIVE below (id) AS (
@@ -387,17 +465,18 @@ BEGIN
         JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = b.id
     )
     SELECT coalesce(array_agg(b.id), '{}')
-    INTO o_members
+    INTO v_go
     FROM below AS b;
 {%- endif %}
 
     SELECT
-        coalesce(array_agg(m.id) FILTER (WHERE m.artifacts), '{}'),
-        count(*) FILTER (WHERE m.root),
-        coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
-    INTO o_artifacts, o_families, o_other_roots
-    FROM unnest(v_id, v_root, v_artifacts) AS m(id, root, artifacts)
-    WHERE m.id IN (SELECT g.id FROM unnest(o_members) AS g(id));
+        o_members || v_go,
+        o_artifacts || coalesce(array_agg(m.id){% if rule.per %} FILTER (WHERE m.record){% endif %}, '{}'),
+        o_families + count(*) FILTER (WHERE m.root),
+        o_other_roots || coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
+    INTO o_members, o_artifacts, o_families, o_other_roots
+    FROM unnest(v_id, v_root{% if rule.per %}, v_record{% endif %}) AS m(id, root{% if rule.per %}, record{% endif %})
+    WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
     SELECT
         coalesce(array_agg(r.id ORDER BY r.position), '{}'),
         coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
@@ -406,7 +485,7 @@ BEGIN
     LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
     LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
     WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND r.id NOT IN (SELECT g.id FROM unnest(o_members) AS g(id));
+      AND r.id NOT IN (SELECT g.id FROM unnest(v_go) AS g(id));
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge

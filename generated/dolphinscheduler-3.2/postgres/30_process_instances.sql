@@ -7,21 +7,20 @@ SET statement_timeout = '1min';
 -- process_instances_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-RETURNS TABLE (scope bigint, cutoff timestamp, artifacts boolean)
+RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     SELECT
         p.scope::bigint,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC',
-        p.artifacts
+        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
     FROM windrow_dolphinscheduler_3_2.policy AS p
     WHERE p.rule = 'process_instances'
       AND p.enabled
       AND (p_scope IS NULL OR p.scope = p_scope);
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body d806b80c3a5e]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body f53bcdf80d92]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -93,22 +92,29 @@ DECLARE
     v_reasons constant text[] := ARRAY[
         'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
     ];
+    -- The policies, one element per scope.
+    v_scopes    bigint[];
+    v_cutoffs   timestamp[];
+    v_recording boolean[];  -- whether files are recorded
+    v_default timestamp;  -- the cutoff of scopes without a policy
+    v_least   timestamp;  -- before all cutoffs
     v_level  bigint[];  -- ids of the present level of the expansion
     v_seen   bigint[];  -- ids of all levels so far
+    v_first  integer;  -- how many members the first level has
     v_locked bigint[] := '{}';  -- rows that another session holds
     v_held   bigint[];
+    v_doubt  bigint[] := '{}';  -- rows that something may speak against
     v_bad    bigint[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
+    v_go     bigint[];
     v_stay   bigint[];
-    v_default timestamp;
-    v_cutoff timestamp[];
-    v_artifacts boolean[];
     -- The members so far: parallel arrays, one element per row.
     v_id     bigint[] := '{}';
     v_final  boolean[] := '{}';
     v_root   boolean[] := '{}';
     v_ended  timestamp[] := '{}';
-    v_scope  bigint[] := '{}';
+    v_cutoff timestamp[] := '{}';  -- what a root must have ended before; none for other rows
+    v_record boolean[] := '{}';
     -- The links so far.
     v_upper  bigint[] := '{}';
     v_lower  bigint[] := '{}';
@@ -117,24 +123,45 @@ DECLARE
     n_final  boolean[];
     n_root   boolean[];
     n_ended  timestamp[];
-    n_scope  bigint[];
+    n_cutoff timestamp[];
+    n_record boolean[];
+    n_doubt  bigint[];
     n_upper  bigint[];
     n_lower  bigint[];
 BEGIN
+    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
+    INTO v_default, v_least
+    FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
+    INTO v_scopes, v_cutoffs, v_recording
+    FROM (
+        SELECT o.scope::bigint, o.artifacts FROM windrow_dolphinscheduler_3_2.policy AS o WHERE o.rule = 'process_instances'
+    ) AS p
+    FULL JOIN windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
+    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+
     v_level := p_roots;
     v_seen := p_gone;
     WHILE cardinality(v_level) > 0 LOOP
         -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
         IF p_lock THEN
-            SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope)
-            INTO n_id, n_final, n_root, n_ended, n_scope
+            SELECT
+                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(coalesce(p.artifacts, true)),
+                array_agg(CASE
+                    WHEN NOT m.root THEN NULL
+                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::timestamp END
+                    ELSE coalesce(p.cutoff, v_default)
+                END)
+            INTO n_id, n_final, n_root, n_ended, n_record, n_cutoff
             FROM (
                 SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
                 FROM "public"."t_ds_process_instance" AS i
                 WHERE i."id" = ANY (v_level)
                 ORDER BY i."id"
                 FOR UPDATE SKIP LOCKED
-            ) AS m;
+            ) AS m
+            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope;
             IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
                 v_locked := v_locked || ARRAY(
                     SELECT i."id"
@@ -145,20 +172,38 @@ BEGIN
                 );
             END IF;
         ELSE
-            SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.scope)
-            INTO n_id, n_final, n_root, n_ended, n_scope
+            SELECT
+                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(coalesce(p.artifacts, true)),
+                array_agg(CASE
+                    WHEN NOT m.root THEN NULL
+                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::timestamp END
+                    ELSE coalesce(p.cutoff, v_default)
+                END)
+            INTO n_id, n_final, n_root, n_ended, n_record, n_cutoff
             FROM (
                 SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
                 FROM "public"."t_ds_process_instance" AS i
                 WHERE i."id" = ANY (v_level)
-            ) AS m;
+            ) AS m
+            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope;
         END IF;
         EXIT WHEN n_id IS NULL;
+        v_doubt := v_doubt || ARRAY(
+            SELECT m.id
+            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
+            WHERE NOT m.final
+               OR m.ended IS NULL
+               OR m.ended >= v_least
+               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
+               OR (NOT m.root AND v_first IS NULL)
+        );
+        v_first := coalesce(v_first, cardinality(n_id));
         v_id := v_id || n_id;
         v_final := v_final || n_final;
         v_root := v_root || n_root;
         v_ended := v_ended || n_ended;
-        v_scope := v_scope || n_scope;
+        v_cutoff := v_cutoff || n_cutoff;
+        v_record := v_record || n_record;
 
         -- Read after the rows were locked: a link that was committed before is seen.
         SELECT array_agg(l.upper), array_agg(l.lower)
@@ -188,11 +233,20 @@ BEGIN
         v_upper := v_upper || n_upper;
         v_lower := v_lower || n_lower;
         v_seen := v_seen || v_level;
-        v_level := ARRAY(
-            (SELECT u.id FROM unnest(n_upper) AS u(id) UNION SELECT d.id FROM unnest(n_lower) AS d(id))
-            EXCEPT
-            SELECT s.id FROM unnest(v_seen) AS s(id)
-        );
+        -- A row that was not found from above may belong to a family that is not in this batch.
+        SELECT coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), '{}')
+        INTO v_level, n_doubt
+        FROM (
+            SELECT l.id, bool_or(l.below) AS below
+            FROM (
+                SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
+                UNION ALL
+                SELECT d.id, true FROM unnest(n_lower) AS d(id)
+            ) AS l
+            WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
+            GROUP BY l.id
+        ) AS f;
+        v_doubt := v_doubt || n_doubt;
     END LOOP;
 
     v_held := ARRAY(
@@ -201,27 +255,44 @@ BEGIN
         WHERE h.rule = 'process_instances'
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
+    v_doubt := v_doubt || v_locked || ARRAY(
+        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
+    );
+    WITH RECURSIVE doubt (id) AS (
+        SELECT d.id
+        FROM unnest(v_doubt) AS d(id)
+        UNION
+        SELECT l.there
+        FROM doubt AS d
+        JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = d.id
+    )
+    SELECT coalesce(array_agg(d.id), '{}')
+    INTO v_doubt
+    FROM doubt AS d;
 
-    -- Roots that may be cleaned get a cutoff, all other rows none.
-    SELECT s.cutoff
-    INTO v_default
-    FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s
-    WHERE s.scope IS NULL;
+    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
     SELECT
-        array_agg(
-            CASE
-                WHEN NOT m.root THEN NULL
-                WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::timestamp END
-                ELSE coalesce(s.cutoff, v_default)
-            END
-            ORDER BY m.position
-        ),
-        array_agg(coalesce(p.artifacts, true) ORDER BY m.position)
-    INTO v_cutoff, v_artifacts
-    FROM unnest(v_id, v_root, v_scope) WITH ORDINALITY AS m(id, root, scope, position)
-    LEFT JOIN windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = m.scope
-    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    LEFT JOIN windrow_dolphinscheduler_3_2.policy AS p ON p.rule = 'process_instances' AND p.scope = m.scope::text;
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), '{}'),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.record), '{}'),
+        count(*) FILTER (WHERE NOT m.doubtful AND m.root),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.root AND m.position > v_first), '{}'),
+        array_agg(m.id) FILTER (WHERE m.doubtful),
+        array_agg(m.final) FILTER (WHERE m.doubtful),
+        array_agg(m.root) FILTER (WHERE m.doubtful),
+        array_agg(m.ended) FILTER (WHERE m.doubtful),
+        array_agg(m.cutoff) FILTER (WHERE m.doubtful),
+        array_agg(m.record) FILTER (WHERE m.doubtful)
+    INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff, v_record
+    FROM (
+        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
+        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record, position)
+    ) AS m;
+    o_skip_keys := '{}';
+    o_skip_reasons := '{}';
+    IF cardinality(v_doubt) = 0 THEN
+        RETURN;
+    END IF;
+    v_id := coalesce(v_id, '{}');
 
     -- A link to an id without a row links nothing.
     SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
@@ -295,15 +366,16 @@ BEGIN
         INTO v_stay
         FROM stay AS s;
     END IF;
-    o_members := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
+    v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
 
     SELECT
-        coalesce(array_agg(m.id) FILTER (WHERE m.artifacts), '{}'),
-        count(*) FILTER (WHERE m.root),
-        coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
-    INTO o_artifacts, o_families, o_other_roots
-    FROM unnest(v_id, v_root, v_artifacts) AS m(id, root, artifacts)
-    WHERE m.id IN (SELECT g.id FROM unnest(o_members) AS g(id));
+        o_members || v_go,
+        o_artifacts || coalesce(array_agg(m.id) FILTER (WHERE m.record), '{}'),
+        o_families + count(*) FILTER (WHERE m.root),
+        o_other_roots || coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
+    INTO o_members, o_artifacts, o_families, o_other_roots
+    FROM unnest(v_id, v_root, v_record) AS m(id, root, record)
+    WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
     SELECT
         coalesce(array_agg(r.id ORDER BY r.position), '{}'),
         coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
@@ -312,11 +384,11 @@ BEGIN
     LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
     LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
     WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND r.id NOT IN (SELECT g.id FROM unnest(o_members) AS g(id));
+      AND r.id NOT IN (SELECT g.id FROM unnest(v_go) AS g(id));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body f541f341eef1]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body bc4c5a36eff4]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])

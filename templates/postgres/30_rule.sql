@@ -158,7 +158,7 @@ DECLARE
     v_recording boolean[];  -- whether files are recorded
 {%- endif %}
     v_default {{ rule.time_type }};  -- the cutoff of scopes without a policy
-    v_least   {{ rule.time_type }};  -- before all cutoffs
+    v_least   {{ rule.time_type }};  -- the earliest cutoff
     v_level  {{ rule.id_type }}[];  -- ids of the present level of the expansion
     v_seen   {{ rule.id_type }}[];  -- ids of all levels so far
     v_first  integer;  -- how many members the first level has
@@ -167,7 +167,7 @@ DECLARE
     v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
     v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
-    v_go     {{ rule.id_type }}[];
+    v_go     {{ rule.id_type }}[];  -- rows in doubt that go all the same
 {%- if rule.closed %}
     v_stay   {{ rule.id_type }}[];
 {%- endif %}
@@ -261,6 +261,7 @@ BEGIN
 {%- endif %};
         END IF;
         EXIT WHEN n_id IS NULL;
+        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
         v_doubt := v_doubt || ARRAY(
             SELECT m.id
             FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)

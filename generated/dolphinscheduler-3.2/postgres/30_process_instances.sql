@@ -97,7 +97,7 @@ DECLARE
     v_cutoffs   timestamp[];
     v_recording boolean[];  -- whether files are recorded
     v_default timestamp;  -- the cutoff of scopes without a policy
-    v_least   timestamp;  -- before all cutoffs
+    v_least   timestamp;  -- the earliest cutoff
     v_level  bigint[];  -- ids of the present level of the expansion
     v_seen   bigint[];  -- ids of all levels so far
     v_first  integer;  -- how many members the first level has
@@ -106,7 +106,7 @@ DECLARE
     v_doubt  bigint[] := '{}';  -- rows that something may speak against
     v_bad    bigint[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
-    v_go     bigint[];
+    v_go     bigint[];  -- rows in doubt that go all the same
     v_stay   bigint[];
     -- The members so far: parallel arrays, one element per row.
     v_id     bigint[] := '{}';
@@ -188,6 +188,7 @@ BEGIN
             LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope;
         END IF;
         EXIT WHEN n_id IS NULL;
+        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
         v_doubt := v_doubt || ARRAY(
             SELECT m.id
             FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
@@ -388,7 +389,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body bc4c5a36eff4]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body db3b6f011c54]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])

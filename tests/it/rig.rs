@@ -12,12 +12,11 @@ use serde_json::{Value, json};
 use windrow::bundle::Bundle;
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
-use windrow::graph::{
-    Artifact, Column, Condition, Edge, Graph, Kind, Limits, Link, Literal, Retention, Rule, Shared,
-    Table, TableId,
-};
+use windrow::graph::{Graph, Shared};
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
+
+use crate::support::graphs::dolphinscheduler;
 
 /// The control schema.
 pub(crate) const W: &str = "windrow_dolphinscheduler";
@@ -25,148 +24,11 @@ pub(crate) const W: &str = "windrow_dolphinscheduler";
 /// The database that the others are copied from: nobody may be connected to it.
 const ORIGIN: &str = "origin";
 
-/// The specification `dolphinscheduler`, built by hand.
+/// The specification with batches that are small beside the history.
 pub(crate) fn graph() -> Graph {
-    let names = [
-        "t_ds_alert",
-        "t_ds_alert_send_status",
-        "t_ds_command",
-        "t_ds_error_command",
-        "t_ds_relation_sub_workflow",
-        "t_ds_relation_workflow_instance",
-        "t_ds_serial_command",
-        "t_ds_task_group_queue",
-        "t_ds_task_instance",
-        "t_ds_task_instance_context",
-        "t_ds_workflow_instance",
-    ];
-    let id = |name: &str| {
-        TableId(
-            names
-                .iter()
-                .position(|known| *known == name)
-                .expect("a known table"),
-        )
-    };
-    let column = |name: &str, kind: Kind| Column {
-        name: name.to_owned(),
-        kind,
-    };
-    let edge = |name: &str, kind: Kind, parent: &str, none: Option<i64>| Edge {
-        column: column(name, kind),
-        parent: id(parent),
-        parent_column: column("id", Kind::Integer),
-        none: none.map(Literal::Integer),
-    };
-    const ROOT: &str = "t_ds_workflow_instance";
-    const TASK: &str = "t_ds_task_instance";
-    const UPPER: &str = "parent_workflow_instance_id";
-    let table = |name: &str, indexed: &[&str], edges: Vec<Edge>| Table {
-        name: name.to_owned(),
-        key: if ["t_ds_alert", TASK, ROOT].contains(&name) {
-            vec![column("id", Kind::Integer)]
-        } else {
-            Vec::new()
-        },
-        indexed: indexed.iter().map(ToString::to_string).collect(),
-        edges,
-    };
-    let own = |none| edge("workflow_instance_id", Kind::Integer, ROOT, none);
-    let tables = vec![
-        table(names[0], &[], vec![own(None)]),
-        table(
-            names[1],
-            &["alert_id"],
-            vec![edge("alert_id", Kind::Integer, "t_ds_alert", None)],
-        ),
-        table(names[2], &[], vec![own(Some(0))]),
-        table(names[3], &[], vec![own(Some(0))]),
-        table(
-            names[4],
-            &[UPPER, "sub_workflow_instance_id"],
-            vec![
-                edge(UPPER, Kind::Bigint, ROOT, None),
-                edge("sub_workflow_instance_id", Kind::Bigint, ROOT, None),
-            ],
-        ),
-        table(
-            names[5],
-            &[UPPER, "workflow_instance_id"],
-            vec![edge(UPPER, Kind::Integer, ROOT, None), own(Some(0))],
-        ),
-        table(
-            names[6],
-            &["workflow_instance_id"],
-            vec![edge("workflow_instance_id", Kind::Bigint, ROOT, None)],
-        ),
-        table(
-            names[7],
-            &["workflow_instance_id", "task_id"],
-            vec![own(None), edge("task_id", Kind::Integer, TASK, None)],
-        ),
-        table(names[8], &[], vec![own(None)]),
-        table(
-            names[9],
-            &["task_instance_id"],
-            vec![edge("task_instance_id", Kind::Integer, TASK, None)],
-        ),
-        table(names[10], &["id"], Vec::new()),
-    ];
-    let is_one_of = |name: &str, values: &[i64]| Condition {
-        column: column(name, Kind::Integer),
-        values: values.iter().copied().map(Literal::Integer).collect(),
-    };
-    let rule = Rule {
-        name: "workflow_instances".to_owned(),
-        root: id(ROOT),
-        candidates: vec![is_one_of("is_sub_workflow", &[0])],
-        r#final: vec![is_one_of("state", &[3, 5, 6, 7])],
-        end_time: column("end_time", Kind::Timestamp),
-        hierarchy: vec![
-            Link {
-                table: id(names[5]),
-                parent: column(UPPER, Kind::Integer),
-                child: column("workflow_instance_id", Kind::Integer),
-            },
-            Link {
-                table: id(names[4]),
-                parent: column(UPPER, Kind::Bigint),
-                child: column("sub_workflow_instance_id", Kind::Bigint),
-            },
-        ],
-        shared: Shared::Closed,
-        retention: Retention {
-            default: 30 * 86_400,
-            minimum: 7 * 86_400,
-            safety_lag: 86_400,
-            per: Some(column("project_code", Kind::Bigint)),
-            opt_in: true,
-        },
-        limits: Limits {
-            batch_families: 200,
-            run_families: 10_000,
-            time_budget: 1_800,
-            lock_timeout: 100,
-            retries: 3,
-        },
-        artifacts: vec![Artifact {
-            table: id(TASK),
-            host: Some("host".to_owned()),
-            path: "log_path".to_owned(),
-        }],
-        report: Vec::new(),
-        order: [1, 0, 9, 7, 8, 2, 3, 6, 5, 4, 10].map(TableId).to_vec(),
-    };
-    Graph {
-        name: "dolphinscheduler".to_owned(),
-        title: "Apache DolphinScheduler 3.4".to_owned(),
-        schema: "public".to_owned(),
-        time_zone: "UTC".to_owned(),
-        tables,
-        ignored: Vec::new(),
-        rules: vec![rule],
-        schedule: "7 * * * *".to_owned(),
-    }
+    let mut graph = dolphinscheduler(Shared::Closed);
+    graph.rules[0].limits.batch_families = 200;
+    graph
 }
 
 /// The generated files. Rendered once: it takes a third of a second in a test's build, a second on a busy machine, in

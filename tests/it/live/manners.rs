@@ -106,7 +106,7 @@ fn colour_is_for_terminals_that_want_it() {
             script.env("NO_COLOR", value);
         }
         let output = script.output().expect("script starts");
-        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let coloured = on_terminal(None);

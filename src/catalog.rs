@@ -4,9 +4,14 @@
 
 use std::collections::BTreeMap;
 
-/// One schema of one database, with the foreign keys that point into it from elsewhere.
+use crate::db::Flavour;
+
+/// One schema of one database (on MySQL and MariaDB: one database), with the foreign keys that point into it from
+/// elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
+    /// Which server it is.
+    pub flavour: Flavour,
     /// Server version as one number: 150018 is 15.18.
     pub version_num: u32,
     /// The database is a standby.
@@ -15,8 +20,10 @@ pub struct Catalog {
     pub read_only: bool,
     /// Whether the schema exists.
     pub schema_exists: bool,
-    /// Installed extensions.
+    /// Installed extensions (PostgreSQL).
     pub extensions: Vec<String>,
+    /// What the server is set to, as far as it matters: binary log, event scheduler (MySQL, MariaDB).
+    pub settings: BTreeMap<String, String>,
     /// The ordinary and partitioned tables of the schema by name.
     pub tables: BTreeMap<String, CatalogTable>,
 }
@@ -40,6 +47,8 @@ pub struct CatalogTable {
     pub partitioned: bool,
     /// The partitioned table of which this is a part.
     pub partition_of: Option<String>,
+    /// The storage engine (MySQL, MariaDB).
+    pub engine: Option<String>,
     /// Whether row level security applies.
     pub row_security: bool,
     /// The planner's estimate; 0 when the table was never analysed.
@@ -63,6 +72,10 @@ pub struct CatalogColumn {
     pub identity: bool,
     /// Whether it is generated from other columns.
     pub generated: bool,
+    /// The collation of a text (MySQL, MariaDB).
+    pub collation: Option<String>,
+    /// Whether each UPDATE of a row sets it to the time (MySQL, MariaDB).
+    pub on_update: bool,
 }
 
 /// One index.

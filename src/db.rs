@@ -6,10 +6,11 @@ use std::time::Duration;
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 
+mod mysql;
 mod postgres;
 pub mod url;
 
-use url::Url;
+use url::{Scheme, Url};
 
 /// A row as text, NULL as `None`.
 pub type Row = Vec<Option<String>>;
@@ -22,24 +23,28 @@ pub trait Database: Send {
     /// What kind of server this is and whether it can be written to.
     fn server(&mut self) -> anyhow::Result<Server>;
 
-    /// Runs one statement outside a transaction block.
+    /// Runs one statement, or a script of statements, outside a transaction block.
     fn execute(&mut self, sql: &str) -> anyhow::Result<()>;
 
-    /// Runs all statements in one transaction and tells `done` about each; on an error nothing of them stays.
+    /// Runs all statements and tells `done` about each; stops at the first error.
+    ///
+    /// Where the server's DDL is transactional, on an error nothing of them stays. Where it commits by itself (see
+    /// [`Flavour::undoes_ddl`]), the statements go one after another, and those that `done` was told about stay.
     fn transaction(
         &mut self,
         statements: &[&Statement],
         done: &mut dyn FnMut(&Statement, Duration),
     ) -> anyhow::Result<()>;
 
-    /// Runs a statement outside a transaction block with text parameters `$1`, `$2`, … and returns its rows.
+    /// Runs a statement outside a transaction block with text parameters (`$1`, `$2`, … on PostgreSQL, `?` on MySQL
+    /// and MariaDB) and returns the rows of its first result set.
     fn query(&mut self, sql: &str, parameters: &[Option<&str>]) -> anyhow::Result<Vec<Row>>;
 
-    /// Reads what stands in a schema.
+    /// Reads what stands in a schema, or in a database of MySQL or MariaDB.
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog>;
 
     /// The server's number for this session.
-    fn session(&mut self) -> anyhow::Result<i32>;
+    fn session(&mut self) -> anyhow::Result<i64>;
 
     /// What the server said in passing since the last call, without the talk about what was there already.
     fn notices(&mut self) -> Vec<String>;
@@ -51,15 +56,39 @@ pub trait Database: Send {
 /// What kind of server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Version as one number: 150018 is 15.18.
+    /// Which of the servers it is.
+    pub flavour: Flavour,
+    /// Version as one number: 150018 is PostgreSQL 15.18, 101119 is MariaDB 10.11.19, 90704 is MySQL 9.7.4.
     pub version_num: u32,
-    /// The server is a standby.
+    /// The server is a standby or a replica, as far as this session may know.
     pub in_recovery: bool,
     /// New transactions are read-only.
     pub read_only: bool,
 }
 
+/// Which server answers; an address does not tell MySQL from MariaDB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flavour {
+    /// PostgreSQL.
+    #[default]
+    Postgres,
+    /// MySQL.
+    Mysql,
+    /// MariaDB.
+    Mariadb,
+}
+
+impl Flavour {
+    /// Whether CREATE and DROP can be rolled back; else each of them commits.
+    pub const fn undoes_ddl(self) -> bool {
+        matches!(self, Flavour::Postgres)
+    }
+}
+
 /// Opens a session.
 pub fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
-    postgres::connect(url)
+    match url.scheme {
+        Scheme::Postgres => postgres::connect(url),
+        Scheme::Mysql | Scheme::Mariadb => mysql::connect(url),
+    }
 }

@@ -144,7 +144,7 @@ fn watch(
     result: &mpsc::Receiver<Answer>,
     mut watcher: Option<Box<dyn Database>>,
     control: &str,
-    backend: i32,
+    backend: i64,
     total: Option<u64>,
     what: &str,
     ui: &Ui,

@@ -16,7 +16,7 @@ use postgres::{Client, Config};
 use postgres_native_tls::MakeTlsConnector;
 
 use super::url::{SslMode, Url};
-use super::{Cancel, Database, Row, Server};
+use super::{Cancel, Database, Flavour, Row, Server};
 use crate::bundle::Statement;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
 use crate::failure::Failure;
@@ -77,6 +77,7 @@ impl Database for Postgres {
         )?;
         let row = rows.into_iter().next().unwrap_or_default();
         Ok(Server {
+            flavour: Flavour::Postgres,
             version_num: number(&row, 0) as u32,
             in_recovery: truth(&row, 1),
             read_only: text(&row, 2) == "on",
@@ -133,9 +134,9 @@ impl Database for Postgres {
         read_catalog(self, schema)
     }
 
-    fn session(&mut self) -> anyhow::Result<i32> {
+    fn session(&mut self) -> anyhow::Result<i64> {
         let rows = self.query("SELECT pg_backend_pid()", &[])?;
-        Ok(number(&rows.into_iter().next().unwrap_or_default(), 0) as i32)
+        Ok(number(&rows.into_iter().next().unwrap_or_default(), 0))
     }
 
     fn notices(&mut self) -> Vec<String> {
@@ -433,6 +434,7 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
                 default: row.get(4).cloned().flatten(),
                 identity: truth(&row, 5),
                 generated: truth(&row, 6),
+                ..CatalogColumn::default()
             });
         }
     }
@@ -484,12 +486,14 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
         }
     }
     Ok(Catalog {
+        flavour: Flavour::Postgres,
         version_num: server.version_num,
         in_recovery: server.in_recovery,
         read_only: server.read_only,
         schema_exists: !exists.is_empty(),
         extensions: extensions.into_iter().map(|row| text(&row, 0)).collect(),
         tables,
+        ..Catalog::default()
     })
 }
 

@@ -410,10 +410,10 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
         1045 | 1698 => {
             "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file"
         }
+        1109 | 1146 | 1305 | 1049 if about_control => "run `windrow install` first",
         1049 => {
             "check the last part of the address, which may also be left out, and `database` in the spec"
         }
-        1109 | 1146 | 1305 if about_control => "run `windrow install` first",
         1040 | 1203 => "the server has no connection left: close some, or raise `max_connections`",
         1129 | 1130 => {
             "the server does not take connections from this host: see the host part of the account, or `FLUSH HOSTS`"

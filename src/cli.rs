@@ -158,7 +158,7 @@ pub struct OnDatabase {
     /// The spec file
     pub spec: PathBuf,
 
-    /// Address of the database; a password may also come from PGPASSWORD or --password-file
+    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
     #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
     pub url: Option<RawUrl>,
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
+use crate::dialect::Dialect;
 
 mod mysql;
 mod postgres;
@@ -28,8 +29,8 @@ pub trait Database: Send {
 
     /// Runs all statements and tells `done` about each; stops at the first error.
     ///
-    /// Where the server's DDL is transactional, on an error nothing of them stays. Where it commits by itself (see
-    /// [`Flavour::undoes_ddl`]), the statements go one after another, and those that `done` was told about stay.
+    /// Where the server's DDL is transactional (PostgreSQL), on an error nothing of them stays. Where each CREATE and
+    /// DROP commits, the statements go one after another, and those that `done` was told about stay.
     fn transaction(
         &mut self,
         statements: &[&Statement],
@@ -56,8 +57,8 @@ pub trait Database: Send {
 /// What kind of server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Which of the servers it is.
-    pub flavour: Flavour,
+    /// Which of the servers it is: an address does not tell MySQL from MariaDB.
+    pub dialect: Dialect,
     /// Version as one number: 150018 is PostgreSQL 15.18, 101119 is MariaDB 10.11.19, 90704 is MySQL 9.7.4.
     pub version_num: u32,
     /// The server is a standby or a replica, as far as this session may know.
@@ -66,22 +67,15 @@ pub struct Server {
     pub read_only: bool,
 }
 
-/// Which server answers; an address does not tell MySQL from MariaDB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Flavour {
-    /// PostgreSQL.
-    #[default]
-    Postgres,
-    /// MySQL.
-    Mysql,
-    /// MariaDB.
-    Mariadb,
-}
-
-impl Flavour {
-    /// Whether CREATE and DROP can be rolled back; else each of them commits.
-    pub const fn undoes_ddl(self) -> bool {
-        matches!(self, Flavour::Postgres)
+impl Server {
+    /// Major and minor version; PostgreSQL has no minor ones that matter.
+    pub fn release(&self) -> (u32, u32) {
+        match self.dialect {
+            Dialect::Postgres => (self.version_num / 10_000, 0),
+            Dialect::Mysql | Dialect::Mariadb => {
+                (self.version_num / 10_000, self.version_num / 100 % 100)
+            }
+        }
     }
 }
 

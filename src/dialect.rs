@@ -8,9 +8,10 @@ use sea_query::{
 use crate::graph::{Condition, Kind, Literal};
 
 /// The servers that windrow generates for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// PostgreSQL 14 and later.
+    #[default]
     Postgres,
     /// MySQL 8.0 and later.
     Mysql,

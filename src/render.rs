@@ -12,6 +12,8 @@ use crate::graph::{
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 
+mod mysql_probes;
+
 /// The template sources, by dialect folder and file name.
 const TEMPLATES: &[(&str, &str, &str)] = &[
     (
@@ -154,6 +156,17 @@ pub fn control_name(graph: &Graph) -> String {
     format!("windrow_{}", graph.name.replace(['-', '.'], "_"))
 }
 
+/// The name of the lock that a run holds on MySQL and MariaDB: a name for the whole server, of at most 64 characters,
+/// which MySQL compares without case.
+pub fn run_lock(control: &str) -> String {
+    let name = format!("{}.run", control.to_lowercase());
+    if name.chars().count() <= 64 {
+        name
+    } else {
+        format!("windrow_{}.run", hex12(control))
+    }
+}
+
 /// All files of a spec for a dialect.
 ///
 /// # Errors
@@ -190,6 +203,9 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
 pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     let plan = plan::make(graph);
+    if dialect != Dialect::Postgres {
+        return mysql_probes::probes(graph, &plan, dialect);
+    }
     let mut probes = Vec::new();
     for purge in &plan.purges {
         let rule = &graph.rules[purge.rule];
@@ -820,7 +836,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator: role("operator"),
         auditor: role("auditor"),
         owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
-        run_lock: dialect.text(&format!("{control}.run")),
+        run_lock: dialect.text(&run_lock(&control)),
         q: if dialect == Dialect::Postgres { "\"" } else { "`" },
         control_literal: dialect.text(&control),
         lock_class: lock_class(&control),
@@ -1426,7 +1442,7 @@ fn escaped(dialect: Dialect, name: &str) -> String {
 }
 
 /// Schema or database of the application's tables.
-fn home(graph: &Graph, dialect: Dialect) -> &str {
+pub fn home(graph: &Graph, dialect: Dialect) -> &str {
     if dialect.facts().has_schemas {
         &graph.schema
     } else {

@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Lists or drops what install made.
 pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let bundle = bundle(&session.graph)?;
+    let bundle = bundle(&session.graph, session.server.dialect)?;
     let file = bundle.files.iter().find(|file| {
         file.path
             .rsplit('/')

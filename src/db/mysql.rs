@@ -9,9 +9,10 @@ use mysql::prelude::Queryable as _;
 use mysql::{Conn, DriverError, Error, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value};
 
 use super::url::{Host, ServerKey, SslMode, Url};
-use super::{Cancel, Database, Flavour, Row, Server};
+use super::{Cancel, Database, Row, Server};
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 
 mod read;
@@ -35,7 +36,7 @@ struct Mysql {
     opts: Opts,
     /// The server's number for this session.
     session: i64,
-    flavour: Flavour,
+    dialect: Dialect,
     notices: Vec<String>,
 }
 
@@ -45,7 +46,7 @@ impl Mysql {
             connection,
             opts,
             session: 0,
-            flavour: Flavour::Mysql,
+            dialect: Dialect::Mysql,
             notices: Vec::new(),
         };
         // Instants, in options and in answers, are meant in UTC; and what one statement did stays.
@@ -59,7 +60,7 @@ impl Mysql {
         let row = rows.into_iter().next().unwrap_or_default();
         session.session = number(&row, 0);
         if text(&row, 1).to_ascii_lowercase().contains("mariadb") {
-            session.flavour = Flavour::Mariadb;
+            session.dialect = Dialect::Mariadb;
         }
         Ok(session)
     }
@@ -98,7 +99,7 @@ impl Database for Mysql {
             .query("SHOW REPLICA STATUS", &[])
             .is_ok_and(|rows| !rows.is_empty());
         Ok(Server {
-            flavour: self.flavour,
+            dialect: self.dialect,
             version_num: version_num(&version),
             in_recovery,
             read_only,
@@ -409,10 +410,10 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
         1045 | 1698 => {
             "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file"
         }
+        1109 | 1146 | 1305 | 1049 if about_control => "run `windrow install` first",
         1049 => {
             "check the last part of the address, which may also be left out, and `database` in the spec"
         }
-        1109 | 1146 | 1305 if about_control => "run `windrow install` first",
         1040 | 1203 => "the server has no connection left: close some, or raise `max_connections`",
         1129 | 1130 => {
             "the server does not take connections from this host: see the host part of the account, or `FLUSH HOSTS`"

@@ -16,9 +16,10 @@ use postgres::{Client, Config};
 use postgres_native_tls::MakeTlsConnector;
 
 use super::url::{SslMode, Url};
-use super::{Cancel, Database, Flavour, Row, Server};
+use super::{Cancel, Database, Row, Server};
 use crate::bundle::Statement;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 
 /// Opens a session.
@@ -77,7 +78,7 @@ impl Database for Postgres {
         )?;
         let row = rows.into_iter().next().unwrap_or_default();
         Ok(Server {
-            flavour: Flavour::Postgres,
+            dialect: Dialect::Postgres,
             version_num: number(&row, 0) as u32,
             in_recovery: truth(&row, 1),
             read_only: text(&row, 2) == "on",
@@ -486,10 +487,11 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
         }
     }
     Ok(Catalog {
-        flavour: Flavour::Postgres,
+        dialect: Dialect::Postgres,
         version_num: server.version_num,
         in_recovery: server.in_recovery,
         read_only: server.read_only,
+        schema: schema.to_owned(),
         schema_exists: !exists.is_empty(),
         extensions: extensions.into_iter().map(|row| text(&row, 0)).collect(),
         tables,

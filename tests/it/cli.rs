@@ -181,7 +181,7 @@ fn wrong_usage_exits_with_two() {
     --- stderr
     error: no database is given
 
-    hint: add `--url postgres://user@host/database`, or set WINDROW_URL
+    hint: add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL
     ");
     insta::assert_snapshot!(windrow(&["graph", "nowhere.toml"]), @r"
     exit: 2

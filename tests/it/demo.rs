@@ -11,6 +11,8 @@ use windrow::demo::dolphinscheduler::{
 };
 use windrow::sandbox::{Postgres, Settings};
 
+mod twins;
+
 fn loaded(server: &Postgres, database: &str, schema: &str) -> Result<Client> {
     Client::connect(&server.url("postgres", "postgres"), NoTls)?
         .batch_execute(&format!("CREATE DATABASE {database}"))?;

@@ -14,6 +14,7 @@ mod rig;
 mod rivals;
 mod roles;
 mod sandbox;
+mod session;
 mod squawk;
 mod support;
 mod tidy;

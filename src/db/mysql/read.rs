@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{Mysql, number, text, truth};
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
-use crate::db::{Database as _, Flavour};
+use crate::db::Database as _;
+use crate::dialect::Dialect;
 
 pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Catalog> {
     let server = database.server()?;
-    if server.flavour == Flavour::Mysql {
+    if server.dialect == Dialect::Mysql {
         // Else the estimates are up to a day old.
         database.execute("SET SESSION information_schema_stats_expiry = 0")?;
     }
@@ -55,9 +56,9 @@ pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Cata
             });
         }
     }
-    let indexes = match server.flavour {
+    let indexes = match server.dialect {
         // Parts of an index by an expression have no column.
-        Flavour::Mysql => INDEXES
+        Dialect::Mysql => INDEXES
             .replace("{expression}", "s.EXPRESSION")
             .replace("{usable}", "s.IS_VISIBLE = 'YES'"),
         _ => INDEXES
@@ -82,10 +83,11 @@ pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Cata
         }
     }
     Ok(Catalog {
-        flavour: server.flavour,
+        dialect: server.dialect,
         version_num: server.version_num,
         in_recovery: server.in_recovery,
         read_only: server.read_only,
+        schema: schema.clone(),
         schema_exists: !exists.is_empty(),
         extensions: Vec::new(),
         settings,

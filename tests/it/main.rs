@@ -1,5 +1,6 @@
 //! Everything that needs a server, in one binary so that it links once.
 
+mod agree;
 mod cases;
 mod cli;
 mod crash;

@@ -104,7 +104,7 @@ fn explore(dialect: Dialect, shared: Shared, check: &Check) {
 }
 
 /// The clock, in microseconds since 1970.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("it is after 1970");

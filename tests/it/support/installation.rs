@@ -280,8 +280,12 @@ pub(crate) fn call(
     options: &Value,
 ) -> anyhow::Result<Value> {
     let sql = match (dialect, routine) {
-        (Dialect::Postgres, "run" | "purge") => format!("CALL {control}.{routine}($1::pg_catalog.jsonb)"),
-        (Dialect::Postgres, _) => format!("SELECT {control}.{routine}($1::pg_catalog.jsonb)::pg_catalog.text"),
+        (Dialect::Postgres, "run" | "purge") => {
+            format!("CALL {control}.{routine}($1::pg_catalog.jsonb)")
+        }
+        (Dialect::Postgres, _) => {
+            format!("SELECT {control}.{routine}($1::pg_catalog.jsonb)::pg_catalog.text")
+        }
         (Dialect::Mysql | Dialect::Mariadb, _) => format!("CALL {control}.{routine}(?)"),
     };
     let rows = session.query(&sql, &[Some(&options.to_string())])?;

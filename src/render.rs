@@ -486,15 +486,17 @@ fn delimited_statements(
     statements
 }
 
-/// The same hash of a body that stands bare between BEGIN and END, without comments and with single spaces: some clients
-/// send neither. verify() computes it from information_schema.
+/// The same hash of a body that stands bare between BEGIN and END, without what a client or a server changes: comments,
+/// spaces, and how a quote is escaped. verify() computes it from information_schema.
 fn bare_body_hash(sql: &str) -> Option<String> {
     let body = &sql[sql.find("\nBEGIN\n")?..];
-    let words: Vec<&str> = body
+    let code: String = body
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"))
-        .flat_map(str::split_whitespace)
+        .flat_map(|line| line.chars().chain(['\n']))
+        .filter(|sign| !['\'', '\\'].contains(sign))
         .collect();
+    let words: Vec<&str> = code.split_whitespace().collect();
     Some(hex12(&words.join(" ")))
 }
 
@@ -574,6 +576,7 @@ struct SpecView {
     named_zone: String,
     schedule: String,
     schedule_literal: String,
+    event: EventView,
     rules: Vec<RuleView>,
     rule_literals: String,
     indexes: Vec<IndexView>,
@@ -584,6 +587,14 @@ struct SpecView {
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
+}
+
+/// When an EVENT starts, and what it must find on the clock besides; the guard is empty where nothing.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+struct EventView {
+    every: String,
+    starts: String,
+    guard: String,
 }
 
 #[derive(Serialize)]
@@ -661,6 +672,7 @@ struct RuleView {
     now_here: String,
     cutoff_now: String,
     cutoff_now_default: String,
+    cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
     report_preview: Vec<FieldView>,
     report_run: Vec<FieldView>,
@@ -760,6 +772,9 @@ struct RootView {
 #[derive(Serialize, Clone)]
 struct IndexView {
     name: String,
+    /// The statements that make and drop it, as literals to be prepared.
+    statement: String,
+    undo: String,
     ident: String,
     literal: String,
     qualified: String,
@@ -857,6 +872,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         },
         schedule: escaped(dialect, &graph.schedule),
         schedule_literal: dialect.text(&graph.schedule),
+        event: event_view(&graph.schedule),
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
@@ -873,6 +889,116 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         rules,
         control,
     }
+}
+
+/// An EVENT for a schedule of five cron fields in UTC, or of `N seconds`.
+fn event_view(schedule: &str) -> EventView {
+    let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else {
+        return EventView {
+            every: format!("EVERY {} SECOND", fields.first().unwrap_or(&"60")),
+            starts: event_start(1, 0, 0),
+            guard: String::new(),
+        };
+    };
+    let minutes = cron_values(minute, 0, 59);
+    let hours = cron_values(hour, 0, 23);
+    let mut weekdays: Vec<u32> = cron_values(weekday, 0, 7).into_iter().map(|d| d % 7).collect();
+    weekdays.sort_unstable();
+    weekdays.dedup();
+    let daily = day == "*" && month == "*";
+    let view = |every: String, starts: String| EventView {
+        every,
+        starts,
+        guard: String::new(),
+    };
+    match (&minutes[..], &hours[..], &weekdays[..]) {
+        // The second of January 2000 was a Sunday.
+        ([minute], [hour], [weekday]) if daily => {
+            return view("EVERY 1 WEEK".to_owned(), event_start(2 + weekday, *hour, *minute));
+        }
+        ([minute], [hour], _) if daily && weekdays.len() == 7 => {
+            return view("EVERY 1 DAY".to_owned(), event_start(1, *hour, *minute));
+        }
+        ([minute], _, _) if daily && weekdays.len() == 7 => {
+            if let Some(step) = even_step(&hours, 24) {
+                return view(format!("EVERY {step} HOUR"), event_start(1, hours[0], *minute));
+            }
+        }
+        _ if daily && weekdays.len() == 7 && hours.len() == 24 => {
+            if let Some(step) = even_step(&minutes, 60) {
+                return view(format!("EVERY {step} MINUTE"), event_start(1, 0, minutes[0]));
+            }
+        }
+        _ => {}
+    }
+    let one_of = |part: &str, values: &[u32], all: usize| {
+        let list: Vec<String> = values.iter().map(ToString::to_string).collect();
+        (values.len() < all).then(|| format!("{part} IN ({})", list.join(", ")))
+    };
+    let days = one_of("DAY(UTC_TIMESTAMP())", &cron_values(day, 1, 31), 31);
+    // DAYOFWEEK() counts from Sunday, which is 1.
+    let weekdays: Vec<u32> = weekdays.iter().map(|weekday| weekday + 1).collect();
+    let weekdays = one_of("DAYOFWEEK(UTC_TIMESTAMP())", &weekdays, 7);
+    // As every cron has it: where both are restricted, either will do.
+    let date = match (days, weekdays) {
+        (Some(days), Some(weekdays)) if !day.starts_with('*') && !weekday.starts_with('*') => {
+            vec![format!("({days} OR {weekdays})")]
+        }
+        (days, weekdays) => days.into_iter().chain(weekdays).collect(),
+    };
+    let (every, starts, minute_guard) = match minutes[..] {
+        [minute] => ("EVERY 1 HOUR", event_start(1, 0, minute), None),
+        _ => (
+            "EVERY 1 MINUTE",
+            event_start(1, 0, 0),
+            one_of("MINUTE(UTC_TIMESTAMP())", &minutes, 60),
+        ),
+    };
+    let guard: Vec<String> = minute_guard
+        .into_iter()
+        .chain(one_of("HOUR(UTC_TIMESTAMP())", &hours, 24))
+        .chain(date)
+        .chain(one_of("MONTH(UTC_TIMESTAMP())", &cron_values(month, 1, 12), 12))
+        .collect();
+    EventView {
+        every: every.to_owned(),
+        starts,
+        guard: guard.join(" AND "),
+    }
+}
+
+/// An instant of the first days of 2000, from which an EVENT counts.
+fn event_start(day: u32, hour: u32, minute: u32) -> String {
+    format!("'2000-01-{day:02} {hour:02}:{minute:02}:00'")
+}
+
+/// The distance of values that lie evenly on a round of `all`, if they do.
+fn even_step(values: &[u32], all: u32) -> Option<u32> {
+    let count = u32::try_from(values.len()).ok().filter(|count| *count > 0)?;
+    let step = all / count;
+    let even = values.iter().zip(0..).all(|(value, index)| *value == values[0] + index * step);
+    (even && step * count == all).then_some(step)
+}
+
+/// The values that a checked cron field stands for.
+fn cron_values(field: &str, low: u32, high: u32) -> Vec<u32> {
+    let mut values: Vec<u32> = field
+        .split(',')
+        .flat_map(|part| {
+            let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+            let number = |text: &str| text.parse().unwrap_or(low);
+            let (first, last) = match range.split_once('-') {
+                Some((first, last)) => (number(first), number(last)),
+                None if range == "*" => (low, high),
+                None => (number(range), number(range)),
+            };
+            (first..=last).step_by(step.parse::<usize>().unwrap_or(1).max(1))
+        })
+        .collect();
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
@@ -1047,6 +1173,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         now_here: local(graph, rule.end_time.kind, now),
         cutoff_now: cutoff_now("p.retention_seconds"),
         cutoff_now_default: cutoff_now(&rule.retention.default.to_string()),
+        cutoff_now_minimum: cutoff_now(&minimum.to_string()),
         cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
         cutoff_of_default: cutoff(&format!(
             "coalesce(p_retention, {})",
@@ -1323,17 +1450,26 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         (&index.whole_columns, &[][..])
     };
     let name = index_name(dialect, &table.name, columns);
+    let columns = columns
+        .iter()
+        .map(|column| dialect.ident(column))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let alter = |change: &str| {
+        dialect.text(&format!(
+            "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = NONE",
+            dialect.qualified(home(graph, dialect), &table.name)
+        ))
+    };
     IndexView {
+        statement: alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name))),
+        undo: alter(&format!("DROP INDEX {}", dialect.ident(&name))),
         literal: dialect.text(&name),
         ident: dialect.ident(&name),
         qualified: dialect.qualified(home(graph, dialect), &name),
         table: dialect.qualified(home(graph, dialect), &table.name),
         table_literal: dialect.text(&table.name),
-        columns: columns
-            .iter()
-            .map(|column| dialect.ident(column))
-            .collect::<Vec<_>>()
-            .join(", "),
+        columns,
         predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))

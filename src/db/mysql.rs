@@ -6,7 +6,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, DriverError, Error, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value};
+use mysql::{
+    Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value,
+};
 
 use super::url::{Host, ServerKey, SslMode, Url};
 use super::{Cancel, Database, Row, Server};
@@ -72,8 +74,10 @@ impl Mysql {
         }
         for row in self.query("SHOW WARNINGS", &[])? {
             let code = number(&row, 1);
-            // IF EXISTS and IF NOT EXISTS are answered by what was asked for.
-            if text(&row, 0) != "Note" || !ROUTINE_NOTES.contains(&code) {
+            // IF EXISTS and IF NOT EXISTS are answered by what was asked for; and that a word of the generated SQL has
+            // a successor is no news to who installs it.
+            let is_routine = text(&row, 0) == "Note" && ROUTINE_NOTES.contains(&code);
+            if !is_routine && !DEPRECATED.contains(&code) {
                 let notice = format!("{} ({})", text(&row, 2), code);
                 self.notices.push(notice);
             }
@@ -178,6 +182,9 @@ impl Database for Mysql {
 const ROUTINE_NOTES: [i64; 16] = [
     1007, 1008, 1050, 1051, 1060, 1061, 1091, 1304, 1305, 1360, 1537, 1539, 1973, 3162, 3163, 4164,
 ];
+
+/// Warnings that a later version of the server may do without something.
+const DEPRECATED: [i64; 2] = [1287, 1681];
 
 /// The rows of the first result set, once all of them ended well: a procedure may fail after it answered.
 fn first_rows<T: mysql::prelude::Protocol>(
@@ -368,6 +375,7 @@ fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
 fn statement_failure(error: Error) -> Failure {
     let cause = cause(&error);
     match error {
+        Error::MySqlError(server) if server.code == SIGNALLED => signalled(server),
         Error::MySqlError(server) => {
             let failure = Failure::new(server.message.as_str())
                 .sqlstate(server.state)
@@ -383,6 +391,29 @@ fn statement_failure(error: Error) -> Failure {
         _ => Failure::new(cause),
     }
 }
+
+/// What a routine of ours says: the message, and behind a semicolon the hint, which has no field of its own here. The
+/// server takes no more than 128 characters.
+fn signalled(server: MySqlError) -> Failure {
+    let is_cut = server.message.chars().count() >= 128;
+    let (message, said) = match server.message.split_once("; ") {
+        Some((message, hint)) => (message, Some(hint)),
+        None => (server.message.as_str(), None),
+    };
+    let failure = Failure::new(message)
+        .sqlstate(server.state)
+        .errno(server.code);
+    match said {
+        _ if message.starts_with("not armed") => failure
+            .hint("`windrow preview` shows what would go, and `windrow arm` lets runs delete"),
+        Some(hint) if is_cut => failure.hint(format!("{hint}…")),
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// ER_SIGNAL_EXCEPTION.
+const SIGNALLED: u16 = 1644;
 
 /// The driver's words without the names of its types.
 fn cause(error: &Error) -> String {
@@ -514,6 +545,23 @@ mod tests {
         assert_eq!(hint(2013, ""), Some(LOST));
         let other = "running with the --secure-file-priv option";
         assert_eq!(hint(1290, other), None);
+    }
+
+    #[test]
+    fn what_a_routine_says_has_a_hint_behind_its_semicolon() {
+        let said = |message: &str| {
+            signalled(MySqlError {
+                state: "22023".to_owned(),
+                message: message.to_owned(),
+                code: SIGNALLED,
+            })
+        };
+        let failure = said("not an option: x; the options are: rule, key");
+        assert_eq!(failure.to_string(), "not an option: x (SQLSTATE 22023)");
+        assert_eq!(failure.hints(), ["the options are: rule, key"]);
+        assert!(said("no").hints().is_empty());
+        let long = format!("no; {}", "x".repeat(124));
+        assert!(said(&long).hints()[0].ends_with("x…"));
     }
 
     #[test]

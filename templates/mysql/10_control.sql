@@ -5,9 +5,12 @@
 --# create database {{ control }}
 CREATE DATABASE IF NOT EXISTS {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- owner: the definer of all routines, views and events; nobody logs in as it. 50_grants.sql gives it its rights.
+-- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
+-- these here, and those on the application's tables in 50_grants.sql.
 --# create role {{ owner }}
 CREATE ROLE IF NOT EXISTS {{ owner }};
+--# grant {{ control }} to {{ owner }}
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON {{ control }}.* TO {{ owner }};
 
 -- All times are in UTC, whatever the zone of the session or the server.
 
@@ -206,9 +209,11 @@ CREATE TABLE IF NOT EXISTS {{ control }}.artifact (
     attempts        int          NOT NULL DEFAULT 0,
     next_attempt_at datetime(6)  NOT NULL DEFAULT '1000-01-01 00:00:00',
     last_error      varchar(1000),
-    given_up        boolean      NOT NULL DEFAULT false
+    given_up        boolean      NOT NULL DEFAULT false,
+    claim           char(36),
+    KEY (claim)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it.';
+    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it. claim: the call of claim_artifacts() that took it last.';
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
@@ -263,6 +268,8 @@ COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027
 BEGIN
     DECLARE v_local varchar(32);
     DECLARE v_zone varchar(8);
+    -- It looks like an instant, but the calendar has none such.
+    DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
     IF p_text REGEXP '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-1][0-9](:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
@@ -333,6 +340,20 @@ BEGIN
     IF JSON_TYPE(v_value) <> 'NULL' THEN
         SET o_value = JSON_UNQUOTE(v_value);
     END IF;
+END;
+
+-- flag_of: an option that is true or false.
+--# create procedure {{ control }}.flag_of
+CREATE PROCEDURE {{ control }}.flag_of(IN p_options longtext, IN p_name varchar(64), OUT o_value boolean)
+SQL SECURITY DEFINER
+COMMENT 'An option that is true or false; NULL where it is left out or null; raises 22023 for anything else. [body @body@]'
+BEGIN
+    DECLARE v_text longtext;
+    CALL {{ control }}.option_of(p_options, p_name, v_text);
+    IF v_text NOT IN ('true', 'false') THEN
+        CALL {{ control }}.refuse(CONCAT(p_name, ' is not true or false: ', QUOTE(v_text)), CONCAT('write {"', p_name, '": true}'));
+    END IF;
+    SET o_value = v_text = 'true';
 END;
 
 -- check_rule: the rule that an option document names, or the only one.

@@ -25,3 +25,8 @@ IF({{ x }}, 'true', 'false')
 {% macro instant(x) -%}
 COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ x }}, '.%f'))), '+00:00"'), 'null')
 {%- endmacro instant %}
+
+{#- The hash of a body as generated: without what a client or a server changes: comments, spaces, and how a quote is escaped. -#}
+{% macro body_hash(x) -%}
+LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE({{ x }}, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12)
+{%- endmacro body_hash %}

@@ -20,6 +20,7 @@ const RUNNING: i32 = 1;
 on_every_server!(
     an_end_time_exactly_at_the_cutoff_stays,
     a_zone_less_end_time_is_read_in_the_zone_of_the_application,
+    a_zone_that_the_server_does_not_know_is_an_error,
     nothing_undercuts_the_minimum_retention,
     a_held_family_stays_until_the_hold_ends,
     an_unknown_state_is_not_final,
@@ -118,11 +119,11 @@ fn refused<T: std::fmt::Debug>(answer: anyhow::Result<T>, sqlstate: &str) {
 
 fn an_end_time_exactly_at_the_cutoff_stays(dialect: Dialect) {
     let mut database = database(dialect, Shared::Closed);
-    for (id, end_time) in [
-        (1, "2025-12-15 00:00:00"),
-        (2, "2025-12-14 23:59:59.999999"),
-        (3, "2025-12-15 00:00:00.000001"),
-    ] {
+    let (before, after) = match dialect {
+        Dialect::Postgres => ("2025-12-14 23:59:59.999999", "2025-12-15 00:00:00.000001"),
+        Dialect::Mysql | Dialect::Mariadb => ("2025-12-14 23:59:59", "2025-12-15 00:00:01"),
+    };
+    for (id, end_time) in [(1, "2025-12-15 00:00:00"), (2, before), (3, after)] {
         insert(&mut database, &[root(id, SUCCESS, 90)]);
         database.execute(&format!(
             "UPDATE t_ds_workflow_instance SET end_time = '{end_time}' WHERE id = {id}"
@@ -140,23 +141,44 @@ fn a_zone_less_end_time_is_read_in_the_zone_of_the_application(dialect: Dialect)
         // 31 days before midnight UTC it was one o'clock in Berlin; in October, two.
         (
             "2026-01-15T00:00:00Z",
-            "2025-12-15 00:59:59.999999",
+            "2025-12-15 00:59:59",
             "2025-12-15 01:00:00",
         ),
         (
             "2025-11-10T00:00:00Z",
-            "2025-10-10 01:59:59.999999",
+            "2025-10-10 01:59:59",
             "2025-10-10 02:00:00",
         ),
     ] {
         insert(&mut database, &[root(1, SUCCESS, 0), root(2, SUCCESS, 0)]);
-        database.execute(&format!(
-            "UPDATE t_ds_workflow_instance SET end_time = CASE id WHEN 1 THEN '{goes}' ELSE '{stays}' END::timestamp"
-        ));
+        for (id, end_time) in [(1, goes), (2, stays)] {
+            database.execute(&format!(
+                "UPDATE t_ds_workflow_instance SET end_time = '{end_time}' WHERE id = {id}"
+            ));
+        }
         run(&mut database, json!({"as_of": as_of}));
         assert_eq!(left(&mut database), ["2"], "{as_of}");
         database.execute("DELETE FROM t_ds_workflow_instance");
     }
+}
+
+/// MySQL and MariaDB know only the zones that were loaded into them.
+fn a_zone_that_the_server_does_not_know_is_an_error(dialect: Dialect) {
+    let mut graph = dolphinscheduler(Shared::Closed);
+    graph.time_zone = "Pacific/Chatham".to_owned();
+    let mut database = with_policy(dialect, &graph);
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    if dialect == Dialect::Postgres {
+        run(&mut database, json!({}));
+        assert!(left(&mut database).is_empty());
+        return;
+    }
+    for answer in [database.run(json!({})), database.preview(json!({}))] {
+        let error = answer.expect_err("no cutoff without a zone");
+        let text = format!("{error:#}");
+        assert!(text.contains("Pacific/Chatham"), "{text}");
+    }
+    assert_eq!(left(&mut database), ["1"]);
 }
 
 fn nothing_undercuts_the_minimum_retention(dialect: Dialect) {
@@ -344,7 +366,7 @@ fn while_blocked(database: &mut Installation, mut session: Session, act: impl Fn
             "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()"
         }
         Dialect::Mysql | Dialect::Mariadb => {
-            "SELECT count(*) FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()"
+            "SELECT count(*) FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND CONCAT(p.db, '.') = 'W.'"
         }
     };
     while database.number(waiting) == 0 {

@@ -161,6 +161,7 @@ pub(crate) fn graph() -> Graph {
         name: "dolphinscheduler".to_owned(),
         title: "Apache DolphinScheduler 3.4".to_owned(),
         schema: "public".to_owned(),
+        database: "dolphinscheduler".to_owned(),
         time_zone: "UTC".to_owned(),
         tables,
         ignored: Vec::new(),

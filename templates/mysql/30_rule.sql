@@ -983,7 +983,7 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                p.cursor_time = v_time,
+                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
                 p.cursor_key = v_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
@@ -1052,7 +1052,7 @@ BEGIN
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
-            p.cursor_time = v_time,
+            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
             p.cursor_key = v_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run

@@ -930,7 +930,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body adf16eddf76d]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body deabc2e33530]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1059,7 +1059,7 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                p.cursor_time = v_time,
+                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
                 p.cursor_key = v_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
@@ -1128,7 +1128,7 @@ BEGIN
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
-            p.cursor_time = v_time,
+            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
             p.cursor_key = v_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run

@@ -908,7 +908,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 4fd47ad81005]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 86df0ce4e90c]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1037,7 +1037,7 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
-                p.cursor_time = v_time,
+                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
                 p.cursor_key = v_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
@@ -1106,7 +1106,7 @@ BEGIN
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
-            p.cursor_time = v_time,
+            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
             p.cursor_key = v_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run

@@ -903,7 +903,10 @@ fn event_view(schedule: &str) -> EventView {
     };
     let minutes = cron_values(minute, 0, 59);
     let hours = cron_values(hour, 0, 23);
-    let mut weekdays: Vec<u32> = cron_values(weekday, 0, 7).into_iter().map(|d| d % 7).collect();
+    let mut weekdays: Vec<u32> = cron_values(weekday, 0, 7)
+        .into_iter()
+        .map(|d| d % 7)
+        .collect();
     weekdays.sort_unstable();
     weekdays.dedup();
     let daily = day == "*" && month == "*";
@@ -915,19 +918,28 @@ fn event_view(schedule: &str) -> EventView {
     match (&minutes[..], &hours[..], &weekdays[..]) {
         // The second of January 2000 was a Sunday.
         ([minute], [hour], [weekday]) if daily => {
-            return view("EVERY 1 WEEK".to_owned(), event_start(2 + weekday, *hour, *minute));
+            return view(
+                "EVERY 1 WEEK".to_owned(),
+                event_start(2 + weekday, *hour, *minute),
+            );
         }
         ([minute], [hour], _) if daily && weekdays.len() == 7 => {
             return view("EVERY 1 DAY".to_owned(), event_start(1, *hour, *minute));
         }
         ([minute], _, _) if daily && weekdays.len() == 7 => {
             if let Some(step) = even_step(&hours, 24) {
-                return view(format!("EVERY {step} HOUR"), event_start(1, hours[0], *minute));
+                return view(
+                    format!("EVERY {step} HOUR"),
+                    event_start(1, hours[0], *minute),
+                );
             }
         }
         _ if daily && weekdays.len() == 7 && hours.len() == 24 => {
             if let Some(step) = even_step(&minutes, 60) {
-                return view(format!("EVERY {step} MINUTE"), event_start(1, 0, minutes[0]));
+                return view(
+                    format!("EVERY {step} MINUTE"),
+                    event_start(1, 0, minutes[0]),
+                );
             }
         }
         _ => {}
@@ -959,7 +971,11 @@ fn event_view(schedule: &str) -> EventView {
         .into_iter()
         .chain(one_of("HOUR(UTC_TIMESTAMP())", &hours, 24))
         .chain(date)
-        .chain(one_of("MONTH(UTC_TIMESTAMP())", &cron_values(month, 1, 12), 12))
+        .chain(one_of(
+            "MONTH(UTC_TIMESTAMP())",
+            &cron_values(month, 1, 12),
+            12,
+        ))
         .collect();
     EventView {
         every: every.to_owned(),
@@ -975,9 +991,14 @@ fn event_start(day: u32, hour: u32, minute: u32) -> String {
 
 /// The distance of values that lie evenly on a round of `all`, if they do.
 fn even_step(values: &[u32], all: u32) -> Option<u32> {
-    let count = u32::try_from(values.len()).ok().filter(|count| *count > 0)?;
+    let count = u32::try_from(values.len())
+        .ok()
+        .filter(|count| *count > 0)?;
     let step = all / count;
-    let even = values.iter().zip(0..).all(|(value, index)| *value == values[0] + index * step);
+    let even = values
+        .iter()
+        .zip(0..)
+        .all(|(value, index)| *value == values[0] + index * step);
     (even && step * count == all).then_some(step)
 }
 

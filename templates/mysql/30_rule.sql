@@ -891,9 +891,9 @@ BEGIN
                 GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 ROLLBACK;
             END;
-            CALL {{ control }}.{{ rule.name }}_work();
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_work();
 
             -- Everything that may end a run is looked at before every batch.
             SELECT

@@ -2,7 +2,7 @@
 
 use windrow::sandbox::mysql::Flavour;
 
-use super::super::{W, finish, interrupt, spawn, wait, windrow};
+use super::super::{PASSWORD, Said, W, at, finish, interrupt, spawn, wait, windrow};
 use super::Server;
 
 #[test]
@@ -141,5 +141,77 @@ fn two_installations_do_not_meet() {
         server
             .windrow("install SPEC")
             .expect(0, &["is installed in"]);
+    }
+}
+
+#[test]
+fn roles_do_what_they_are_for() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::history(flavour);
+        for role in ["operator", "auditor"] {
+            server.sql(&format!(
+                "CREATE USER {role}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'"
+            ));
+            // MySQL shortens the name of a role, and writes its host.
+            let name = server.text(&format!(
+                "SELECT User FROM mysql.user WHERE User LIKE 'windrow\\_dolphi%\\_{role}'"
+            ));
+            server.sql(&format!("GRANT `{name}` TO {role}@'127.0.0.1'"));
+            server.sql(&match flavour {
+                Flavour::Mysql => format!("SET DEFAULT ROLE `{name}` TO {role}@'127.0.0.1'"),
+                Flavour::Mariadb => format!("SET DEFAULT ROLE `{name}` FOR {role}@'127.0.0.1'"),
+            });
+        }
+        let (operator, auditor) = (
+            server.server.url("", "operator"),
+            server.server.url("", "auditor"),
+        );
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), format!("{PASSWORD}\nnot this\n")).expect("a password");
+        let by_file = format!("--password-file {}", file.path().display());
+        let from_environment = |url: &str, words: &str, password: &str| {
+            let mut command = at(url, words);
+            command.env("MYSQL_PWD", password);
+            Said::of(command.output().expect("windrow starts"))
+        };
+        windrow(&operator, "status SPEC")
+            .expect(2, &["error 1045", "MYSQL_PWD or --password-file"]);
+        from_environment(&operator, "status SPEC", "hunter2").expect(2, &["error 1045"]);
+        from_environment(&operator, "arm SPEC", PASSWORD).expect(0, &["armed"]);
+        for words in [
+            "status SPEC",
+            "preview SPEC",
+            "run SPEC --run-families 2",
+            "purge SPEC --key 99999999",
+            "hold set SPEC --key 1 --reason audit",
+            "hold list SPEC",
+            "setting set SPEC retries 4",
+            "pause SPEC",
+            "resume SPEC",
+            "history SPEC",
+            "artifacts list SPEC",
+            "verify SPEC",
+        ] {
+            let said = windrow(&operator, &format!("{words} {by_file}"));
+            assert!(said.code < 2, "{flavour:?}, {words}: {}", said.text());
+        }
+        for words in [
+            "status SPEC",
+            "preview SPEC",
+            "history SPEC",
+            "policy list SPEC",
+            "verify SPEC",
+        ] {
+            let said = windrow(&auditor, &format!("{words} {by_file}"));
+            assert!(said.code < 2, "{flavour:?}, {words}: {}", said.text());
+        }
+        for words in [
+            "run SPEC --no-estimate",
+            "arm SPEC",
+            "hold set SPEC --key 1 --reason no",
+        ] {
+            windrow(&auditor, &format!("{words} {by_file}"))
+                .expect(2, &["error 1370", "operator role (to run)"]);
+        }
     }
 }

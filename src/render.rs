@@ -1871,6 +1871,27 @@ mod tests {
     }
 
     #[test]
+    fn probes_are_statements_of_their_server() {
+        let sql = |dialect| -> Vec<String> {
+            probes(&graph(""), dialect)
+                .into_iter()
+                .map(|probe| probe.sql)
+                .collect()
+        };
+        assert_eq!(
+            sql(Dialect::Mysql)[1..3],
+            [
+                "SELECT i.`id` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`orders` AS i ON i.`id` = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
+                "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
+            ]
+        );
+        assert_eq!(
+            sql(Dialect::Postgres)[2],
+            "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY ('{1,2,3}'::bigint[])"
+        );
+    }
+
+    #[test]
     fn cutoffs_are_counted_in_the_zone_of_the_application() {
         for (zone, expected) in [
             ("UTC", ""),

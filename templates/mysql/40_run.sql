@@ -140,7 +140,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL AND NOT v_dry_run THEN
         IF NOT v_armed THEN
-            CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'read CALL {{ control }}.preview(''{}''), then CALL {{ control }}.arm()');
+            CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL {{ control }}.arm()');
         END IF;
         CALL {{ control }}.server_identity(v_identity);
         IF NOT v_armed_on <=> v_identity THEN
@@ -347,12 +347,18 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -547,13 +553,19 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_families bigint;
     DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
             ROLLBACK;
         END;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -674,12 +686,18 @@ BEGIN
     DECLARE v_key      varchar(255);
     DECLARE v_reason   varchar(32);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN

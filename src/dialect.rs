@@ -171,3 +171,45 @@ impl Dialect {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Column;
+
+    #[test]
+    fn names_and_texts_are_quoted_as_each_server_reads_them() {
+        assert_eq!(Dialect::Postgres.ident("a\"b"), "\"a\"\"b\"");
+        assert_eq!(Dialect::Postgres.text("it's \\"), "E'it\\'s \\\\'");
+        for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+            assert_eq!(dialect.qualified("a`b", "key"), "`a``b`.`key`");
+            assert_eq!(dialect.text("it's \\"), "'it\\'s \\\\'");
+        }
+    }
+
+    #[test]
+    fn conditions_name_one_value_or_several() {
+        let condition = |values: &[i64]| Condition {
+            column: Column {
+                name: "state".to_owned(),
+                kind: Kind::Integer,
+            },
+            values: values.iter().copied().map(Literal::Integer).collect(),
+        };
+        assert_eq!(
+            Dialect::Mysql.condition_of("i", &condition(&[0])),
+            "i.`state` = 0"
+        );
+        assert_eq!(
+            Dialect::Mariadb.condition_of("i", &condition(&[3, 7])),
+            "i.`state` IN (3, 7)"
+        );
+    }
+
+    #[test]
+    fn folders_are_distinct() {
+        let mut folders: Vec<&str> = DIALECTS.iter().map(|it| it.facts().folder).collect();
+        folders.dedup();
+        assert_eq!(folders, ["postgres", "mysql", "mariadb"]);
+    }
+}

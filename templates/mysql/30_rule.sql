@@ -877,6 +877,7 @@ BEGIN
     DECLARE v_time      datetime(6);
     DECLARE v_families  bigint DEFAULT 0;
     DECLARE v_rows      longtext;
+    DECLARE v_number    integer;
     DECLARE v_errno     integer;
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
@@ -888,12 +889,17 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+                GET DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
                 ROLLBACK;
             END;
-            CALL {{ control }}.{{ rule.name }}_work();
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_work();
 
             -- Everything that may end a run is looked at before every batch.
             SELECT

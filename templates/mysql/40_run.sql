@@ -10,12 +10,18 @@ COMMENT 'Sets the variables of the session that a run depends on, and answers wh
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
-        @@SESSION.foreign_key_checks,
-        @@SESSION.sql_safe_updates,
-        @@SESSION.sql_big_selects,
+        IF(@@SESSION.foreign_key_checks, 1, 0),
+        IF(@@SESSION.sql_safe_updates, 1, 0),
+        IF(@@SESSION.sql_big_selects, 1, 0),
         @@SESSION.group_concat_max_len,
         @@SESSION.innodb_lock_wait_timeout,
         @@SESSION.lock_wait_timeout,
+        @@SESSION.max_seeks_for_key,
+{%- if maria %}
+        @@SESSION.join_cache_level,
+{%- else %}
+        IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0),
+{%- endif %}
         @@SESSION.time_zone
     );
     SET SESSION completion_type = 0;
@@ -23,6 +29,13 @@ BEGIN
     SET SESSION sql_safe_updates = 0;
     SET SESSION sql_big_selects = 1;
     SET SESSION group_concat_max_len = 1048576;
+    -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
+    SET SESSION max_seeks_for_key = 1;
+{%- if maria %}
+    SET SESSION join_cache_level = 0;
+{%- else %}
+    SET SESSION optimizer_switch = 'block_nested_loop=off';
+{%- endif %}
     SET SESSION time_zone = '+00:00';
 END;
 --# create procedure {{ control }}.unsettle
@@ -38,6 +51,12 @@ BEGIN
         SET SESSION group_concat_max_len = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 5), ',', -1) AS unsigned);
         SET SESSION innodb_lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 6), ',', -1) AS unsigned);
         SET SESSION lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 7), ',', -1) AS unsigned);
+        SET SESSION max_seeks_for_key = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 8), ',', -1) AS unsigned);
+{%- if maria %}
+        SET SESSION join_cache_level = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1) AS unsigned);
+{%- else %}
+        SET SESSION optimizer_switch = IF(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1) = '1', 'block_nested_loop=on', 'block_nested_loop=off');
+{%- endif %}
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
     END IF;
 END;
@@ -121,7 +140,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL AND NOT v_dry_run THEN
         IF NOT v_armed THEN
-            CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'read CALL {{ control }}.preview(''{}''), then CALL {{ control }}.arm()');
+            CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL {{ control }}.arm()');
         END IF;
         CALL {{ control }}.server_identity(v_identity);
         IF NOT v_armed_on <=> v_identity THEN
@@ -328,12 +347,18 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -362,15 +387,18 @@ BEGIN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
 {%- for rule in rules %}
         IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
             CALL {{ control }}.{{ rule.name }}_open();
+            COMMIT;
             REPEAT
                 CALL {{ control }}.{{ rule.name }}_step(v_run, v_state);
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL {{ control }}.{{ rule.name }}_finish(v_run, v_state);
-            COMMIT;
             CALL {{ control }}.{{ rule.name }}_close();
+            COMMIT;
             -- The reason of the run is the worst of its rules.
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
@@ -525,18 +553,24 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_families bigint;
     DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
             ROLLBACK;
         END;
-        CALL {{ control }}.{{ rule.name }}_work();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        CALL {{ control }}.{{ rule.name }}_work();
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM {{ control }}.run AS r
@@ -652,12 +686,18 @@ BEGIN
     DECLARE v_key      varchar(255);
     DECLARE v_reason   varchar(32);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -682,13 +722,15 @@ BEGIN
     START TRANSACTION;
     CALL {{ control }}.purge_begin(p_options, v_run, v_rule);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
 {%- for rule in rules %}
     IF v_rule = {{ rule.literal }} THEN
         CALL {{ control }}.{{ rule.name }}_open();
     END IF;
 {%- endfor %}
-    SET v_key = NULL;
     SELECT MIN(k.named) INTO v_key FROM {{ control }}.work_key AS k;
+    COMMIT;
     WHILE v_key IS NOT NULL DO
         SET v_reason = NULL;
 {%- for rule in rules %}
@@ -709,13 +751,13 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     CALL {{ control }}.purge_end(v_run, v_result);
-    COMMIT;
 {%- for rule in rules %}
     IF v_rule = {{ rule.literal }} THEN
         CALL {{ control }}.{{ rule.name }}_close();
     END IF;
 {%- endfor %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_key;
+    COMMIT;
     DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.', v_run));
     CALL {{ control }}.unsettle(v_before);
     SET v_before = NULL;

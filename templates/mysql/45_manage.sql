@@ -604,7 +604,6 @@ BEGIN
             WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
             WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN 'violation'
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'violation'
-            WHEN @@GLOBAL.event_scheduler <> 'ON' THEN 'violation'
             ELSE 'ok'
         END,
         CASE
@@ -613,11 +612,17 @@ BEGIN
             WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica')
             WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'the event was edited by hand; windrow install puts it back'
-            WHEN @@GLOBAL.event_scheduler <> 'ON' THEN CONCAT('event_scheduler is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
         END
     FROM {{ control }}.control AS c
     LEFT JOIN information_schema.events AS e ON e.event_schema = {{ control_literal }} AND e.event_name = 'run';
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM information_schema.events AS e
+    WHERE e.event_schema = {{ control_literal }}
+      AND e.event_name = 'run'
+      AND e.status = 'ENABLED'
+      AND @@GLOBAL.event_scheduler <> 'ON';
 {%- if named_zone %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)

@@ -18,7 +18,13 @@ GRANT SELECT, DELETE ON {{ table.table }} TO {{ owner }};
 -- A role does not see the bodies of its own routines without it; verify() compares them.
 --# grant bodies
 GRANT SELECT ON mysql.proc TO {{ owner }};
-{% endif %}
+{%- else %}
+-- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
+-- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+--# grant select on {{ schema }}
+GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
+{%- endif %}
+
 -- Nobody else may call anything, and these only what is meant to be called.
 --# grant select to {{ auditor }}
 GRANT SELECT ON {{ control }}.* TO {{ auditor }};

@@ -211,48 +211,28 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
         let root = &graph.table(rule.root).name;
-        let postgres = dialect == Dialect::Postgres;
-        let scope = match &rule.retention.per {
-            Some(_) if rule.retention.opt_in && postgres => format!("i.{} = 1 AND ", view.per),
-            Some(per) if rule.retention.opt_in => {
-                format!("i.{} = {} AND ", view.per, sample(per.kind))
-            }
-            _ => String::new(),
-        };
-        // InnoDB does not search an index by a row of values.
-        let after = if postgres {
-            format!(
-                "(i.{end}, i.{key}) > ('-infinity', {first})",
-                end = view.end_time,
-                key = view.key,
-                first = view.first_key
-            )
+        let scope = if rule.retention.per.is_some() && rule.retention.opt_in {
+            format!("i.{} = 1 AND ", view.per)
         } else {
-            format!(
-                "i.{end} >= {least} AND (i.{end} > {least} OR i.{key} > {first})",
-                end = view.end_time,
-                key = view.key,
-                least = view.least_time,
-                first = view.first_key
-            )
+            String::new()
         };
         probes.push(Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: root.clone(),
             sql: format!(
-                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND {after} AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
-                key = view.key, table = view.table, end = view.end_time, eligible = view.eligible.join(" AND ")
+                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND (i.{end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
+                key = view.key, table = view.table, end = view.end_time, first = view.first_key, eligible = view.eligible.join(" AND ")
             ),
         });
-        // On MySQL and MariaDB each key is looked up by a join from a work table.
-        let equals = |column: &str, kind: Kind| match kind {
-            _ if !postgres => format!("{column} = {}", sample(kind)),
-            _ => format!("{column} = ANY ({})", keys(dialect, kind)),
+        let keys = |kind: Kind| match kind {
+            Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
+            Kind::Varchar => "'{a,b}'::text[]".to_owned(),
+            _ => format!("'{{1,2,3}}'::{}[]", dialect.kind(kind)),
         };
         probes.push(Probe {
             what: format!("rule {}: lock the members", rule.name),
             table: root.clone(),
-            sql: format!("SELECT i.{key} FROM {table} AS i WHERE {among} ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.key, table = view.table, among = equals(&format!("i.{}", view.key), purge.id_kind)),
+            sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.key, table = view.table, ids = keys(purge.id_kind)),
         });
         for step in &purge.steps {
             let table = graph.table(step.table);
@@ -279,33 +259,14 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                     what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
                     table: table.name.clone(),
                     sql: format!(
-                        "DELETE {}FROM {name} AS t WHERE {}",
-                        if postgres { "" } else { "t " },
-                        equals(&format!("t.{column}"), kind)
+                        "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
+                        keys(kind)
                     ),
                 });
             }
         }
     }
     probes
-}
-
-/// Some keys as an array.
-fn keys(dialect: Dialect, kind: Kind) -> String {
-    match kind {
-        Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
-        Kind::Varchar => "'{a,b}'::text[]".to_owned(),
-        _ => format!("'{{1,2,3}}'::{}[]", dialect.kind(kind)),
-    }
-}
-
-/// Some key.
-const fn sample(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
-        Kind::Varchar => "'a'",
-        _ => "1",
-    }
 }
 
 fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) -> Result<Vec<File>> {
@@ -1910,11 +1871,10 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            sql(Dialect::Mysql)[..3],
+            sql(Dialect::Mysql)[1..3],
             [
-                "SELECT i.`id` FROM `orders`.`orders` AS i WHERE i.`shop` = 1 AND i.`ended` < '2000-01-01' AND i.`ended` >= '1000-01-01 00:00:00' AND (i.`ended` > '1000-01-01 00:00:00' OR i.`id` > -9223372036854775808) AND i.`kind` = 0 AND i.`state` IN (1, 2) ORDER BY i.`ended`, i.`id` LIMIT 100",
-                "SELECT i.`id` FROM `orders`.`orders` AS i WHERE i.`id` = 1 ORDER BY i.`id` FOR UPDATE SKIP LOCKED",
-                "DELETE t FROM `orders`.`lines` AS t WHERE t.`order_id` = 1",
+                "SELECT i.`id` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`orders` AS i ON i.`id` = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
+                "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
             ]
         );
         assert_eq!(

@@ -196,6 +196,8 @@ impl Instance {
         command
             .current_dir(&self.dir)
             .env("LC_ALL", "C.UTF-8")
+            // The server's user need not be able to write where the caller's temporary files are.
+            .env("TMPDIR", &self.dir)
             .stdin(Stdio::null());
         if let Some(account) = self.account {
             command.uid(account.uid).gid(account.gid);

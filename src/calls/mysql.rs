@@ -13,10 +13,12 @@ enum As {
     Plain,
     Truth,
     Instant,
+    /// An instant, or what stands for the beginning of time here.
+    Due,
     Json,
 }
 
-use As::{Instant, Json, Plain, Truth};
+use As::{Due, Instant, Json, Plain, Truth};
 
 const POLICY: &[Field] = &[
     ("rule", Plain),
@@ -54,7 +56,7 @@ const ARTIFACT: &[Field] = &[
     ("path", Plain),
     ("recorded_at", Instant),
     ("attempts", Plain),
-    ("next_attempt_at", Instant),
+    ("next_attempt_at", Due),
     ("last_error", Plain),
     ("given_up", Truth),
 ];
@@ -177,6 +179,10 @@ fn value(alias: &str, (name, what): Field) -> String {
         As::Truth => format!("{column} = 1"),
         // As PostgreSQL writes an instant in UTC.
         As::Instant => format!("DATE_FORMAT({column}, '%Y-%m-%dT%H:%i:%s.%f+00:00')"),
+        As::Due => format!(
+            "IF({column} < '1900-01-01', '-infinity', {})",
+            value(alias, (name, Instant))
+        ),
         As::Json => format!("JSON_EXTRACT({column}, '$')"),
     }
 }

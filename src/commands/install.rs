@@ -200,7 +200,9 @@ fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow:
     let done = session.database.execute(&statement.sql);
     drop(progress);
     done.map_err(|error| Failure::new(format!("cannot {}", statement.what)).caused_by(error))?;
-    ui.done(&statement.what, start.elapsed());
+    if is_object(statement) {
+        ui.done(&statement.what, start.elapsed());
+    }
     Ok(())
 }
 

@@ -39,10 +39,11 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         let done = match group.as_slice() {
             [statement] if statement.alone => {
                 let start = Instant::now();
-                session
-                    .database
-                    .execute(&statement.sql)
-                    .map(|()| ui.done(&statement.what, start.elapsed()))
+                session.database.execute(&statement.sql).map(|()| {
+                    if drops(statement) {
+                        ui.done(&statement.what, start.elapsed());
+                    }
+                })
             }
             group => session.database.transaction(group, &mut |statement, took| {
                 if drops(statement) {
@@ -67,7 +68,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Whether a statement takes something away, and does not only set a time-out for those that do.
+/// Whether a statement takes something away, and does not only prepare for those that do.
 fn drops(statement: &Statement) -> bool {
-    !statement.what.starts_with("set ")
+    ["drop ", "unschedule "]
+        .iter()
+        .any(|verb| statement.what.starts_with(verb))
 }

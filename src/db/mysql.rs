@@ -77,7 +77,7 @@ impl Mysql {
             // IF EXISTS and IF NOT EXISTS are answered by what was asked for; and that a word of the generated SQL has
             // a successor is no news to who installs it.
             let is_routine = text(&row, 0) == "Note" && ROUTINE_NOTES.contains(&code);
-            if !is_routine && !DEPRECATED.contains(&code) {
+            if !is_routine && !NO_NEWS.contains(&code) {
                 let notice = format!("{} ({})", text(&row, 2), code);
                 self.notices.push(notice);
             }
@@ -179,12 +179,14 @@ impl Database for Mysql {
 }
 
 /// Notes that say no more than that something was, or was not, there.
-const ROUTINE_NOTES: [i64; 16] = [
-    1007, 1008, 1050, 1051, 1060, 1061, 1091, 1304, 1305, 1360, 1537, 1539, 1973, 3162, 3163, 4164,
+const ROUTINE_NOTES: [i64; 18] = [
+    1007, 1008, 1050, 1051, 1060, 1061, 1091, 1304, 1305, 1360, 1537, 1539, 1973, 1975, 1976, 3162,
+    3163, 4164,
 ];
 
-/// Warnings that a later version of the server may do without something.
-const DEPRECATED: [i64; 2] = [1287, 1681];
+/// Warnings that a later version of the server may do without something, and that a role which is there already, and
+/// was asked for IF NOT EXISTS, has routines.
+const NO_NEWS: [i64; 3] = [1287, 1681, 4005];
 
 /// The rows of the first result set, once all of them ended well: a procedure may fail after it answered.
 fn first_rows<T: mysql::prelude::Protocol>(

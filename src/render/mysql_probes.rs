@@ -28,14 +28,15 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     } else {
         String::new()
     };
-    let first = format!("(SELECT MIN(c.{key}) FROM {table} AS c)");
     let mut probes = vec![
         Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: root.clone(),
             sql: format!(
-                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-02' AND i.{end} >= '2000-01-01' \
-                 AND (i.{end} > '2000-01-01' OR i.{key} > {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
+                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND i.{end} >= {least} \
+                 AND (i.{end} > {least} OR i.{key} > {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
+                least = view.least_time,
+                first = view.first_key,
                 eligible = view.eligible.join(" AND ")
             ),
         },

@@ -146,7 +146,11 @@ impl Mysql {
             program,
         };
         if !server.instance.is_initialised() {
-            server.initialise()?;
+            if let Err(error) = server.initialise() {
+                // Half a data directory in a kept one would be in the way of the next attempt.
+                drop(fs::remove_dir_all(server.instance.data()));
+                return Err(error);
+            }
             fs::write(server.configuration_file(), server.configuration(settings))
                 .context("cannot write `server.cnf`")?;
         }
@@ -612,7 +616,8 @@ fn beside(server: &Path, name: &str) -> PathBuf {
     let folders = [".", "../bin", "../sbin", "../scripts"];
     folders
         .iter()
-        .map(|folder| dir.join(folder).join(name))
+        .filter_map(|folder| dir.join(folder).canonicalize().ok())
+        .map(|folder| folder.join(name))
         .find(|program| program.is_file())
         .unwrap_or_else(|| PathBuf::from(name))
 }

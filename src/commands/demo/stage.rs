@@ -82,15 +82,14 @@ impl Stage {
             durable: true,
             ..mysql::Settings::new(flavour)
         })?;
-        let client = server.client();
-        let words: Vec<_> = std::iter::once(client.get_program())
-            .chain(client.get_args())
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
         let stage = Self {
             dialect,
             url: server.url(DATABASE, "root"),
-            client: shell_words::join(words),
+            client: format!(
+                "{} -uroot -S {}",
+                server.client().get_program().display(),
+                server.socket().display()
+            ),
         };
         Ok((server.port(), server.url("mysql", "root"), stage))
     }

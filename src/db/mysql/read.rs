@@ -148,7 +148,7 @@ fn foreign_key_part(tables: &mut BTreeMap<String, CatalogTable>, schema: &str, r
 // The values that new sessions get: those of events, and of every client that sets none.
 const SETTINGS: &str = "
     SHOW GLOBAL VARIABLES WHERE Variable_name IN
-    ('binlog_format', 'event_scheduler', 'log_bin', 'lower_case_table_names', 'wsrep_on')";
+    ('binlog_format', 'event_scheduler', 'log_bin', 'lower_case_table_names')";
 
 const TABLES: &str = "
     SELECT TABLE_NAME, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(TABLE_ROWS, 0)

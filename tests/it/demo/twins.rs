@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use windrow::demo::dolphinscheduler::{self, DEMO_FAMILIES, FAMILIES_SETTING, NOW_SETTING, mysql};
@@ -12,7 +12,7 @@ use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 use super::{loaded, number};
 
 /// What time it is for the histories that are compared.
-const NOW: &str = "2026-02-28 23:59:58";
+const NOW: &str = "2025-02-28 23:59:58";
 
 /// Executes a text as `mysql database < file` does.
 fn load(server: &Mysql, database: &str, text: &str) -> Result<()> {
@@ -110,9 +110,12 @@ fn the_schemas_are_those_of_postgres() -> Result<()> {
 /// Rows and a digest of all their values, by table.
 type Digests = BTreeMap<String, (i64, String)>;
 
-/// The tables with a history and their columns with types, as PostgreSQL tells them.
-fn columns(client: &mut postgres::Client) -> Result<BTreeMap<String, Vec<(String, bool)>>> {
-    let mut tables: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
+/// Columns by table, and whether each is a time.
+type Columns = BTreeMap<String, Vec<(String, bool)>>;
+
+/// The tables with a history and their columns, as PostgreSQL tells them.
+fn columns(client: &mut postgres::Client) -> Result<Columns> {
+    let mut tables: Columns = BTreeMap::new();
     for row in client.query(
         "SELECT table_name::text, column_name::text, data_type LIKE 'timestamp%'
          FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
@@ -132,10 +135,7 @@ fn columns(client: &mut postgres::Client) -> Result<BTreeMap<String, Vec<(String
     Ok(filled)
 }
 
-fn digests_of_postgres(
-    client: &mut postgres::Client,
-    tables: &BTreeMap<String, Vec<(String, bool)>>,
-) -> Result<Digests> {
+fn digests_of_postgres(client: &mut postgres::Client, tables: &Columns) -> Result<Digests> {
     let mut digests = Digests::new();
     for (table, columns) in tables {
         let values: Vec<String> = columns
@@ -161,10 +161,7 @@ fn digests_of_postgres(
     Ok(digests)
 }
 
-fn digests_of_mysql(
-    server: &Mysql,
-    tables: &BTreeMap<String, Vec<(String, bool)>>,
-) -> Result<Digests> {
+fn digests_of_mysql(server: &Mysql, tables: &Columns) -> Result<Digests> {
     let mut digests = Digests::new();
     for (table, columns) in tables {
         let values: Vec<String> = columns
@@ -179,7 +176,7 @@ fn digests_of_mysql(
             .collect();
         let answer = server.query(&format!(
             "SELECT COUNT(*), CAST(SUM(CAST(CONV(LEFT(SHA2(CONCAT_WS('|', {}), 256), 8), 16, 10) AS UNSIGNED)) AS CHAR) \
-             FROM demo.{table}",
+             FROM dolphinscheduler.{table}",
             values.join(", ")
         ))?;
         let (count, digest) = answer.trim().split_once('\t').context("two fields")?;
@@ -188,39 +185,46 @@ fn digests_of_mysql(
     Ok(digests)
 }
 
-#[test]
-fn the_history_is_that_of_postgres_row_by_row() -> Result<()> {
-    let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
-    let mut client = loaded(&postgres, "demo", dolphinscheduler::SCHEMA_34)?;
+/// A PostgreSQL with the history of a size at [`NOW`], and the tables that hold it.
+fn history_on_postgres(server: &Postgres, families: u32) -> Result<(postgres::Client, Columns)> {
+    let mut client = loaded(server, "dolphinscheduler", dolphinscheduler::SCHEMA_34)?;
     client.batch_execute(&format!(
-        "SET {FAMILIES_SETTING} = {DEMO_FAMILIES}; SET {NOW_SETTING} = '{NOW}'"
+        "SET {FAMILIES_SETTING} = {families}; SET {NOW_SETTING} = '{NOW}'"
     ))?;
     client.batch_execute(dolphinscheduler::HISTORY_34)?;
     let tables = columns(&mut client)?;
     assert_eq!(tables.len(), 14, "{:?}", tables.keys());
+    Ok((client, tables))
+}
+
+/// The same on MySQL or MariaDB.
+fn history_on_mysql(server: &Mysql, families: u32) -> Result<()> {
+    server.query("CREATE DATABASE dolphinscheduler")?;
+    load(server, "dolphinscheduler", mysql::SCHEMA_34)?;
+    load(
+        server,
+        "dolphinscheduler",
+        &format!(
+            "SET {} = {families}, {} = '{NOW}';\n{}",
+            mysql::FAMILIES_VARIABLE,
+            mysql::NOW_VARIABLE,
+            mysql::HISTORY_34
+        ),
+    )
+}
+
+#[test]
+fn the_history_is_that_of_postgres_row_by_row() -> Result<()> {
+    let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
+    let (mut client, tables) = history_on_postgres(&postgres, DEMO_FAMILIES)?;
     let expected = digests_of_postgres(&mut client, &tables)?;
     let rows: i64 = expected.values().map(|(count, _)| count).sum();
     assert!(rows > 240_000, "{rows}");
 
     for server in both()? {
-        server.query("CREATE DATABASE demo")?;
-        load(&server, "demo", mysql::SCHEMA_34)?;
-        load(
-            &server,
-            "demo",
-            &format!(
-                "SET {} = {DEMO_FAMILIES}, {} = '{NOW}';\n{}",
-                mysql::FAMILIES_VARIABLE,
-                mysql::NOW_VARIABLE,
-                mysql::HISTORY_34
-            ),
-        )?;
-        assert_eq!(
-            digests_of_mysql(&server, &tables)?,
-            expected,
-            "{:?}",
-            server.flavour()
-        );
+        history_on_mysql(&server, DEMO_FAMILIES)?;
+        let found = digests_of_mysql(&server, &tables)?;
+        assert_eq!(found, expected, "{:?}", server.flavour());
         // Without this a row of defaults alone is refused.
         server.query("SET GLOBAL sql_mode = ''")?;
         // A new row gets an id above every one in use, those that have no row included.
@@ -230,10 +234,61 @@ fn the_history_is_that_of_postgres_row_by_row() -> Result<()> {
             ("t_ds_task_instance", 1_000_000_000),
         ] {
             let id = server.query(&format!(
-                "INSERT INTO demo.{table} () VALUES (); SELECT LAST_INSERT_ID()"
+                "INSERT INTO dolphinscheduler.{table} () VALUES (); SELECT LAST_INSERT_ID()"
             ))?;
             assert!(id.trim().parse::<i64>()? > least, "{table}: {id}");
         }
+    }
+    Ok(())
+}
+
+/// Installs windrow, opts nine of ten projects in, and runs it as it would have been at [`NOW`].
+fn clean_up(url: &str) -> Result<()> {
+    let windrow = |words: &[&str]| {
+        let spec = "specs/dolphinscheduler.toml";
+        let verbs = if words[0] == "policy" { 2 } else { 1 };
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(&words[..verbs])
+            .arg(spec)
+            .args(&words[verbs..])
+            .args(["--url", url])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()?;
+        ensure!(
+            output.status.success(),
+            "windrow {words:?} of {url}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(())
+    };
+    // pg_cron is another server's.
+    windrow(&["install", "--skip", "60_schedule.sql"])?;
+    for number in 0..9_i64 {
+        let scope = (8_104_250_113_728 + number * 137_438_953).to_string();
+        let retention = if number == 0 { "90d" } else { "30d" };
+        windrow(&["policy", "set", "--scope", &scope, "--retention", retention])?;
+    }
+    windrow(&["arm"])?;
+    let now = format!("{}Z", NOW.replace(' ', "T"));
+    windrow(&["run", "--no-estimate", "--as-of", &now])
+}
+
+#[test]
+fn a_run_leaves_the_same_rows_on_every_server() -> Result<()> {
+    let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
+    let (mut client, tables) = history_on_postgres(&postgres, 2_000)?;
+    let before = digests_of_postgres(&mut client, &tables)?;
+    clean_up(&postgres.url("dolphinscheduler", "postgres"))?;
+    let expected = digests_of_postgres(&mut client, &tables)?;
+    let gone = |table: &str| before[table].0 - expected[table].0;
+    assert!(gone("t_ds_workflow_instance") > 1_000 && gone("t_ds_task_instance") > 10_000);
+    assert_eq!(gone("t_ds_project"), 0);
+
+    for server in both()? {
+        history_on_mysql(&server, 2_000)?;
+        clean_up(&server.url("dolphinscheduler", "root"))?;
+        let found = digests_of_mysql(&server, &tables)?;
+        assert_eq!(found, expected, "{:?}", server.flavour());
     }
     Ok(())
 }

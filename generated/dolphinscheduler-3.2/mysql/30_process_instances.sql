@@ -930,7 +930,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body cf238cb1d55b]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body adf16eddf76d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -953,6 +953,7 @@ BEGIN
     DECLARE v_time      datetime(6);
     DECLARE v_families  bigint DEFAULT 0;
     DECLARE v_rows      longtext;
+    DECLARE v_number    integer;
     DECLARE v_errno     integer;
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
@@ -964,7 +965,12 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+                GET DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
                 ROLLBACK;
             END;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

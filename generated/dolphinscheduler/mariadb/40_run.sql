@@ -112,7 +112,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 2d687baedcc0]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 81bdecb3bb06]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -143,7 +143,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL AND NOT v_dry_run THEN
         IF NOT v_armed THEN
-            CALL windrow_dolphinscheduler.not_ready('not armed: nothing is deleted before someone said so', 'read CALL windrow_dolphinscheduler.preview(''{}''), then CALL windrow_dolphinscheduler.arm()');
+            CALL windrow_dolphinscheduler.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL windrow_dolphinscheduler.arm()');
         END IF;
         CALL windrow_dolphinscheduler.server_identity(v_identity);
         IF NOT v_armed_on <=> v_identity THEN
@@ -372,7 +372,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body cca73f840f36]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body c4478e09e697]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -382,12 +382,18 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -573,7 +579,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 050919aacec5]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body b2892feaa23c]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -582,13 +588,19 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_families bigint;
     DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
             ROLLBACK;
         END;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -700,7 +712,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body a6e3fdef8612]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body 13bc095e2808]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -709,12 +721,18 @@ BEGIN
     DECLARE v_key      varchar(255);
     DECLARE v_reason   varchar(32);
     DECLARE v_result   longtext;
+    DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN

@@ -110,9 +110,12 @@ fn the_schemas_are_those_of_postgres() -> Result<()> {
 /// Rows and a digest of all their values, by table.
 type Digests = BTreeMap<String, (i64, String)>;
 
-/// The tables with a history and their columns with types, as PostgreSQL tells them.
-fn columns(client: &mut postgres::Client) -> Result<BTreeMap<String, Vec<(String, bool)>>> {
-    let mut tables: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
+/// Columns by table, and whether each is a time.
+type Columns = BTreeMap<String, Vec<(String, bool)>>;
+
+/// The tables with a history and their columns, as PostgreSQL tells them.
+fn columns(client: &mut postgres::Client) -> Result<Columns> {
+    let mut tables: Columns = BTreeMap::new();
     for row in client.query(
         "SELECT table_name::text, column_name::text, data_type LIKE 'timestamp%'
          FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
@@ -132,10 +135,7 @@ fn columns(client: &mut postgres::Client) -> Result<BTreeMap<String, Vec<(String
     Ok(filled)
 }
 
-fn digests_of_postgres(
-    client: &mut postgres::Client,
-    tables: &BTreeMap<String, Vec<(String, bool)>>,
-) -> Result<Digests> {
+fn digests_of_postgres(client: &mut postgres::Client, tables: &Columns) -> Result<Digests> {
     let mut digests = Digests::new();
     for (table, columns) in tables {
         let values: Vec<String> = columns
@@ -161,10 +161,7 @@ fn digests_of_postgres(
     Ok(digests)
 }
 
-fn digests_of_mysql(
-    server: &Mysql,
-    tables: &BTreeMap<String, Vec<(String, bool)>>,
-) -> Result<Digests> {
+fn digests_of_mysql(server: &Mysql, tables: &Columns) -> Result<Digests> {
     let mut digests = Digests::new();
     for (table, columns) in tables {
         let values: Vec<String> = columns
@@ -189,10 +186,7 @@ fn digests_of_mysql(
 }
 
 /// A PostgreSQL with the history of a size at [`NOW`], and the tables that hold it.
-fn history_on_postgres(
-    server: &Postgres,
-    families: u32,
-) -> Result<(postgres::Client, BTreeMap<String, Vec<(String, bool)>>)> {
+fn history_on_postgres(server: &Postgres, families: u32) -> Result<(postgres::Client, Columns)> {
     let mut client = loaded(server, "dolphinscheduler", dolphinscheduler::SCHEMA_34)?;
     client.batch_execute(&format!(
         "SET {FAMILIES_SETTING} = {families}; SET {NOW_SETTING} = '{NOW}'"

@@ -3,6 +3,7 @@
 # Cargo as `.ci/setup` found or unpacked it.
 CARGO = .ci/cargo
 WINDROW = target/release/windrow
+DIALECT = postgres
 
 .PHONY: help setup demo demo-down test fmt generated generated-check bench build clean
 
@@ -15,8 +16,9 @@ setup: ## Install what is missing (apt packages; asks sudo when not root)
 build: setup ## Build the release binary
 	@$(CARGO) build --release --quiet
 
-demo: build ## The main job on a throw-away PostgreSQL: load, preview, run, verify
-	@$(WINDROW) demo
+demo: build ## The main job on a throw-away server: DIALECT=postgres, mysql or mariadb
+	@.ci/servers $(DIALECT)
+	@$(WINDROW) demo --dialect $(DIALECT)
 
 demo-down: ## Stop the demo's server and remove it
 	@$(WINDROW) demo --down

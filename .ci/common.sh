@@ -41,6 +41,19 @@ rust_folder() {
     return 1
 }
 
+# Prints the MySQL server that was named or is installed. MariaDB answers to the same name and says who it is.
+installed_mysql() {
+    local program version
+    for program in "${WINDROW_MYSQL_BIN:-/nonexistent}/mysqld" $(type -ap mysqld || true) /usr/sbin/mysqld; do
+        version=$("$program" --version 2>/dev/null) || continue
+        if ! grep -qi mariadb <<<"$version"; then
+            printf '%s' "$program"
+            return 0
+        fi
+    done
+    return 1
+}
+
 # What packages depend on for their maintainer scripts, or to compile: nothing that runs out of an unpacked tree.
 unneeded='^(adduser|debconf|debconf-.*|dpkg|init-system-helpers|install-info|libdebconfclient0|mawk|openssl|passwd|perl|perl-.*|libperl.*|netbase|logrotate|cron|cron-daemon-common|postgresql-common|postgresql-common-dev|postgresql-client-common|sensible-utils|ssl-cert|systemd|systemd-.*|sysvinit-utils|tar|ucf|locales|libc-bin|base-passwd|coreutils|libjson-perl|lsb-base|binutils.*|libbinutils|libctf.*|libgprofng.*|libsframe.*|cpp.*|gcc-[0-9]+|gcc-[0-9]+-x86.*|gcc-[0-9]+-aarch.*|gcc|gcc-x86.*|gcc-aarch.*|libgcc-[0-9]+-dev|libc6-dev|libc-dev-bin|libcrypt-dev|linux-libc-dev|rpcsvc-proto|lib(asan|lsan|tsan|ubsan|hwasan|itm|gomp|cc1|quadmath|isl|mpc|mpfr)[-0-9].*)$'
 

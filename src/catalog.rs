@@ -4,19 +4,28 @@
 
 use std::collections::BTreeMap;
 
-/// One schema of one database, with the foreign keys that point into it from elsewhere.
+use crate::dialect::Dialect;
+
+/// One schema of one database (on MySQL and MariaDB: one database), with the foreign keys that point into it from
+/// elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
+    /// Which server it is.
+    pub dialect: Dialect,
     /// Server version as one number: 150018 is 15.18.
     pub version_num: u32,
     /// The database is a standby.
     pub in_recovery: bool,
     /// New transactions are read-only.
     pub read_only: bool,
+    /// The schema, as the server spells its name.
+    pub schema: String,
     /// Whether the schema exists.
     pub schema_exists: bool,
-    /// Installed extensions.
+    /// Installed extensions (PostgreSQL).
     pub extensions: Vec<String>,
+    /// What the server is set to, as far as it matters: binary log, event scheduler (MySQL, MariaDB).
+    pub settings: BTreeMap<String, String>,
     /// The ordinary and partitioned tables of the schema by name.
     pub tables: BTreeMap<String, CatalogTable>,
 }
@@ -40,6 +49,8 @@ pub struct CatalogTable {
     pub partitioned: bool,
     /// The partitioned table of which this is a part.
     pub partition_of: Option<String>,
+    /// The storage engine (MySQL, MariaDB).
+    pub engine: Option<String>,
     /// Whether row level security applies.
     pub row_security: bool,
     /// The planner's estimate; 0 when the table was never analysed.
@@ -63,6 +74,10 @@ pub struct CatalogColumn {
     pub identity: bool,
     /// Whether it is generated from other columns.
     pub generated: bool,
+    /// The collation of a text (MySQL, MariaDB).
+    pub collation: Option<String>,
+    /// Whether each UPDATE of a row sets it to the time (MySQL, MariaDB).
+    pub on_update: bool,
 }
 
 /// One index.
@@ -112,9 +127,110 @@ pub struct Trigger {
     pub on_delete: bool,
 }
 
+impl Catalog {
+    /// Spells names like the given ones where the server makes no difference between upper and lower case: those of
+    /// columns on MySQL and MariaDB, and those of tables where `lower_case_table_names` says so.
+    pub fn spell_like(&mut self, names: &[&str]) {
+        if self.dialect == Dialect::Postgres {
+            return;
+        }
+        let known: BTreeMap<String, &str> = names
+            .iter()
+            .map(|name| (name.to_lowercase(), *name))
+            .collect();
+        let spell = |name: &mut String| {
+            if let Some(like) = known.get(&name.to_lowercase()) {
+                (*like).clone_into(name);
+            }
+        };
+        for table in self.tables.values_mut() {
+            let columns = table.columns.iter_mut().map(|column| &mut column.name);
+            let keys = table.indexes.iter_mut().flat_map(|index| &mut index.keys);
+            columns
+                .chain(keys)
+                .chain(&mut table.primary_key)
+                .for_each(spell);
+            for key in table
+                .foreign_keys
+                .iter_mut()
+                .chain(&mut table.referenced_by)
+            {
+                key.columns.iter_mut().for_each(spell);
+            }
+        }
+        if !self.folds_tables() {
+            return;
+        }
+        let schema = self.schema.clone();
+        let spell_own = |name: &mut String| {
+            let own = name
+                .strip_prefix(&schema)
+                .and_then(|rest| rest.strip_prefix('.'));
+            if let Some(like) = own.and_then(|own| known.get(&own.to_lowercase())) {
+                *name = format!("{schema}.{like}");
+            }
+        };
+        for (mut name, mut table) in std::mem::take(&mut self.tables) {
+            spell(&mut name);
+            for key in table
+                .foreign_keys
+                .iter_mut()
+                .chain(&mut table.referenced_by)
+            {
+                spell_own(&mut key.table);
+                spell_own(&mut key.target);
+            }
+            self.tables.insert(name, table);
+        }
+    }
+
+    /// Whether `ACT_HI_PROCINST` and `act_hi_procinst` are one table to this server.
+    pub fn folds_tables(&self) -> bool {
+        self.setting("lower_case_table_names")
+            .is_some_and(|value| value != "0")
+    }
+
+    /// What the server is set to.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+}
+
 impl CatalogTable {
     /// The column of this name.
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelt_as_the_spec_has_them_where_the_server_does_not_care() {
+        let column = CatalogColumn {
+            name: "id_".to_owned(),
+            ..CatalogColumn::default()
+        };
+        let table = CatalogTable {
+            columns: vec![column],
+            primary_key: vec!["id_".to_owned()],
+            ..CatalogTable::default()
+        };
+        let mut catalog = Catalog {
+            dialect: Dialect::Mysql,
+            tables: [("act_hi".to_owned(), table)].into(),
+            ..Catalog::default()
+        };
+        catalog.spell_like(&["ACT_HI", "ID_"]);
+        assert!(catalog.tables["act_hi"].column("ID_").is_some());
+        let folds = ("lower_case_table_names".to_owned(), "1".to_owned());
+        catalog.settings.extend([folds]);
+        catalog.spell_like(&["ACT_HI", "ID_"]);
+        assert_eq!(catalog.tables["ACT_HI"].primary_key, ["ID_"]);
+        catalog.dialect = Dialect::Postgres;
+        catalog.spell_like(&["act_hi"]);
+        assert!(catalog.tables.contains_key("ACT_HI"));
     }
 }

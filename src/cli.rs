@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::db::url::RawUrl;
+use crate::dialect::{DIALECTS, Dialect};
 
 /// Compile retention rules into SQL that cleans a database from inside
 ///
@@ -158,7 +160,7 @@ pub struct OnDatabase {
     /// The spec file
     pub spec: PathBuf,
 
-    /// Address of the database; a password may also come from PGPASSWORD or --password-file
+    /// Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or --password-file
     #[arg(long, env = "WINDROW_URL", hide_env_values = true, value_name = "URL")]
     pub url: Option<RawUrl>,
 
@@ -276,12 +278,26 @@ pub struct Install {
     pub threshold: i64,
 }
 
+/// A dialect by the name of its folder in `generated/`.
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(DIALECTS.iter().map(|dialect| dialect.facts().folder)).map(|name| {
+        let named = DIALECTS
+            .iter()
+            .find(|dialect| dialect.facts().folder == name);
+        named.copied().unwrap_or_default()
+    })
+}
+
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
     /// Stop the server of an earlier demo and remove it
     #[arg(long)]
     pub down: bool,
+
+    /// The server to start
+    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = dialects())]
+    pub dialect: Dialect,
 
     /// Families of workflow instances to load, about 31 rows each
     #[arg(long, value_name = "COUNT", default_value_t = crate::demo::dolphinscheduler::DEMO_FAMILIES, value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]

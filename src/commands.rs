@@ -6,9 +6,10 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::bundle::{Bundle, Probe};
+use crate::calls::Calls;
 use crate::cli::{Command, OnDatabase, Output, Selection};
 use crate::db::url::{RawUrl, Url};
-use crate::db::{self, Database};
+use crate::db::{self, Database, Server};
 use crate::diagnostic::{self, Colour, Diagnostic};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -29,9 +30,6 @@ mod preview;
 mod run;
 mod show;
 mod uninstall;
-
-/// The only dialect so far.
-const DIALECT: Dialect = Dialect::Postgres;
 
 /// How a command ended that could be done; what could not be done is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,13 +123,19 @@ fn read_spec(path: &Path) -> anyhow::Result<(Option<Graph>, Found)> {
 }
 
 /// The generated files.
-fn bundle(graph: &Graph) -> anyhow::Result<Bundle> {
-    render::bundle(graph, DIALECT)
+fn bundle(graph: &Graph, dialect: Dialect) -> anyhow::Result<Bundle> {
+    render::bundle(graph, dialect)
 }
 
 /// The statements to EXPLAIN.
-fn probes(graph: &Graph) -> Vec<Probe> {
-    render::probes(graph, DIALECT)
+fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
+    render::probes(graph, dialect)
+}
+
+/// The calls of the control schema of a spec.
+fn calls(graph: &Graph, dialect: Dialect) -> Calls {
+    let name = render::control_name(graph);
+    Calls::new(dialect, &name, &render::run_lock(&name))
 }
 
 /// The JSON Schema of a spec.
@@ -147,8 +151,8 @@ fn explain_diagnostic(code: &str) -> Option<&'static str> {
 /// A spec and a session on the database where it is installed, or will be.
 struct Session {
     graph: Graph,
-    /// Name of the control schema, quoted.
-    control: String,
+    server: Server,
+    calls: Calls,
     url: Url,
     database: Box<dyn Database>,
 }
@@ -156,12 +160,15 @@ struct Session {
 impl Session {
     fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
         let graph = load(&on.spec, ui)?;
-        let control = DIALECT.ident(&render::control_name(&graph));
         let url = address(on.url.as_ref(), on.password_file.as_deref())?;
-        let database = db::connect(&url)?;
+        let mut database = db::connect(&url)?;
+        // What the address says of MySQL and MariaDB does not count: the server knows which it is.
+        let server = database.server()?;
+        let calls = calls(&graph, server.dialect);
         Ok(Session {
             graph,
-            control,
+            server,
+            calls,
             url,
             database,
         })
@@ -173,9 +180,15 @@ impl Session {
         document(rows)
     }
 
-    /// Calls a function of the control schema with an option document.
-    fn call(&mut self, function: &str, options: &Value) -> anyhow::Result<Value> {
-        let sql = format!("SELECT {}.{function}($1::jsonb)::text", self.control);
+    /// A list of JSON documents, one in each row that a statement answers.
+    fn documents(&mut self, sql: &str, parameters: &[Option<&str>]) -> anyhow::Result<Value> {
+        let rows = self.database.query(sql, parameters)?;
+        rows.into_iter().map(|row| document(vec![row])).collect()
+    }
+
+    /// Calls a routine of the control schema with an option document.
+    fn ask(&mut self, routine: &str, options: &Value) -> anyhow::Result<Value> {
+        let sql = self.calls.ask(routine);
         self.document(&sql, &[Some(&options.to_string())])
     }
 }
@@ -201,11 +214,11 @@ fn document(rows: Vec<db::Row>) -> anyhow::Result<Value> {
     })
 }
 
-/// The address, with a password from where there is one: the address itself, the file, PGPASSWORD.
+/// The address, with a password from where there is one: the address itself, the file, PGPASSWORD or MYSQL_PWD.
 fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result<Url> {
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         return Err(Failure::new("no database is given")
-            .hint("add `--url postgres://user@host/database`, or set WINDROW_URL")
+            .hint("add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL")
             .into());
     };
     let mut url = url.parse()?;
@@ -219,8 +232,9 @@ fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result
         })?;
         url = url.or_password(text.lines().next().map(str::to_owned));
     }
+    let variable = url.scheme.password_variable();
     Ok(url.or_password(
-        std::env::var("PGPASSWORD")
+        std::env::var(variable)
             .ok()
             .filter(|password| !password.is_empty()),
     ))

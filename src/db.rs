@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
+use crate::dialect::Dialect;
 
+mod mysql;
 mod postgres;
 pub mod url;
 
-use url::Url;
+use url::{Scheme, Url};
 
 /// A row as text, NULL as `None`.
 pub type Row = Vec<Option<String>>;
@@ -22,24 +24,28 @@ pub trait Database: Send {
     /// What kind of server this is and whether it can be written to.
     fn server(&mut self) -> anyhow::Result<Server>;
 
-    /// Runs one statement outside a transaction block.
+    /// Runs one statement, or a script of statements, outside a transaction block.
     fn execute(&mut self, sql: &str) -> anyhow::Result<()>;
 
-    /// Runs all statements in one transaction and tells `done` about each; on an error nothing of them stays.
+    /// Runs all statements and tells `done` about each; stops at the first error.
+    ///
+    /// Where the server's DDL is transactional (PostgreSQL), on an error nothing of them stays. Where each CREATE and
+    /// DROP commits, the statements go one after another, and those that `done` was told about stay.
     fn transaction(
         &mut self,
         statements: &[&Statement],
         done: &mut dyn FnMut(&Statement, Duration),
     ) -> anyhow::Result<()>;
 
-    /// Runs a statement outside a transaction block with text parameters `$1`, `$2`, … and returns its rows.
+    /// Runs a statement outside a transaction block with text parameters (`$1`, `$2`, … on PostgreSQL, `?` on MySQL
+    /// and MariaDB) and returns the rows of its first result set.
     fn query(&mut self, sql: &str, parameters: &[Option<&str>]) -> anyhow::Result<Vec<Row>>;
 
-    /// Reads what stands in a schema.
+    /// Reads what stands in a schema, or in a database of MySQL or MariaDB.
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog>;
 
     /// The server's number for this session.
-    fn session(&mut self) -> anyhow::Result<i32>;
+    fn session(&mut self) -> anyhow::Result<i64>;
 
     /// What the server said in passing since the last call, without the talk about what was there already.
     fn notices(&mut self) -> Vec<String>;
@@ -51,15 +57,32 @@ pub trait Database: Send {
 /// What kind of server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Version as one number: 150018 is 15.18.
+    /// Which of the servers it is: an address does not tell MySQL from MariaDB.
+    pub dialect: Dialect,
+    /// Version as one number: 150018 is PostgreSQL 15.18, 101119 is MariaDB 10.11.19, 90704 is MySQL 9.7.4.
     pub version_num: u32,
-    /// The server is a standby.
+    /// The server is a standby or a replica, as far as this session may know.
     pub in_recovery: bool,
     /// New transactions are read-only.
     pub read_only: bool,
 }
 
+impl Server {
+    /// Major and minor version; PostgreSQL has no minor ones that matter.
+    pub fn release(&self) -> (u32, u32) {
+        match self.dialect {
+            Dialect::Postgres => (self.version_num / 10_000, 0),
+            Dialect::Mysql | Dialect::Mariadb => {
+                (self.version_num / 10_000, self.version_num / 100 % 100)
+            }
+        }
+    }
+}
+
 /// Opens a session.
 pub fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
-    postgres::connect(url)
+    match url.scheme {
+        Scheme::Postgres => postgres::connect(url),
+        Scheme::Mysql | Scheme::Mariadb => mysql::connect(url),
+    }
 }

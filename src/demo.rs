@@ -1,6 +1,6 @@
 //! The schemas and histories that the demo, the tests and the benchmarks load: texts, no logic.
 
-/// Apache DolphinScheduler on PostgreSQL.
+/// Apache DolphinScheduler on PostgreSQL, and in [`mysql`](dolphinscheduler::mysql) the same elsewhere.
 pub mod dolphinscheduler {
     /// The whole schema of version 3.4.
     pub const SCHEMA_34: &str = include_str!("demo/dolphinscheduler/postgres/schema-3.4.sql");
@@ -14,6 +14,27 @@ pub mod dolphinscheduler {
     /// The setting that tells [`HISTORY_34`] how many families of workflow instances to load.
     pub const FAMILIES_SETTING: &str = "windrow.demo_families";
 
+    /// The setting that tells [`HISTORY_34`] what time it is, in UTC; the server's clock does without.
+    pub const NOW_SETTING: &str = "windrow.demo_now";
+
     /// How many families the demo loads: about a quarter of a million rows.
     pub const DEMO_FAMILIES: u32 = 8_000;
+
+    /// Apache DolphinScheduler on MySQL and MariaDB.
+    pub mod mysql {
+        /// The whole schema of version 3.4.
+        pub const SCHEMA_34: &str = include_str!("demo/dolphinscheduler/mysql/schema-3.4.sql");
+
+        /// The whole schema of version 3.2, in which workflows are still called processes.
+        pub const SCHEMA_32: &str = include_str!("demo/dolphinscheduler/mysql/schema-3.2.sql");
+
+        /// The history of [`super::HISTORY_34`] for [`SCHEMA_34`], row by row; run ANALYZE TABLE afterwards.
+        pub const HISTORY_34: &str = include_str!("demo/dolphinscheduler/mysql/history-3.4.sql");
+
+        /// The variable that tells [`HISTORY_34`] how many families of workflow instances to load.
+        pub const FAMILIES_VARIABLE: &str = "@windrow_demo_families";
+
+        /// The variable that tells [`HISTORY_34`] what time it is, in UTC; the server's clock does without.
+        pub const NOW_VARIABLE: &str = "@windrow_demo_now";
+    }
 }

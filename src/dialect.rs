@@ -1,20 +1,26 @@
 //! What differs between the servers, and how a value is written for each: the only file that names `sea_query`.
 
 use sea_query::{
-    Alias, Expr, ExprTrait, IntoIden, PostgresQueryBuilder, QueryBuilder, QuotedBuilder, SimpleExpr,
+    Alias, Expr, ExprTrait, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder,
+    QuotedBuilder, SimpleExpr,
 };
 
 use crate::graph::{Condition, Kind, Literal};
 
 /// The servers that windrow generates for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// PostgreSQL 14 and later.
+    #[default]
     Postgres,
+    /// MySQL 8.0 and later.
+    Mysql,
+    /// MariaDB 10.6 and later: the SQL of MySQL, but for the few things that this server has of its own.
+    Mariadb,
 }
 
 /// All dialects, in the order in which they are generated.
-pub const DIALECTS: &[Dialect] = &[Dialect::Postgres];
+pub const DIALECTS: &[Dialect] = &[Dialect::Postgres, Dialect::Mysql, Dialect::Mariadb];
 
 /// What a DBA wants to know of a dialect: plain values, no behaviour.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +29,22 @@ pub struct Facts {
     pub folder: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// Folder of the templates; MySQL and MariaDB share one.
+    pub templates: &'static str,
     /// Longest identifier, in bytes.
     pub identifier_bytes: usize,
-    /// Oldest major version that the generated SQL is made for.
-    pub minimum_version: u32,
+    /// Longest name of a role, in bytes.
+    pub role_bytes: usize,
+    /// Oldest version that the generated SQL is made for: major, minor.
+    pub minimum_version: (u32, u32),
     /// What starts the scheduled run.
     pub scheduler: &'static str,
+    /// Whether the application's tables stand in a schema of the same database, or in a database beside.
+    pub has_schemas: bool,
+    /// Whether an index may cover the rows of a condition only.
+    pub partial_indexes: bool,
+    /// Whether `CREATE OR REPLACE` knows procedures and events.
+    pub replaces_routines: bool,
 }
 
 impl Dialect {
@@ -38,9 +54,38 @@ impl Dialect {
             Dialect::Postgres => Facts {
                 folder: "postgres",
                 title: "PostgreSQL",
+                templates: "postgres",
                 identifier_bytes: 63,
-                minimum_version: 14,
+                role_bytes: 63,
+                minimum_version: (14, 0),
                 scheduler: "pg_cron",
+                has_schemas: true,
+                partial_indexes: true,
+                replaces_routines: true,
+            },
+            Dialect::Mysql => Facts {
+                folder: "mysql",
+                title: "MySQL",
+                templates: "mysql",
+                identifier_bytes: 64,
+                role_bytes: 32,
+                minimum_version: (8, 0),
+                scheduler: "EVENT",
+                has_schemas: false,
+                partial_indexes: false,
+                replaces_routines: false,
+            },
+            Dialect::Mariadb => Facts {
+                folder: "mariadb",
+                title: "MariaDB",
+                templates: "mysql",
+                identifier_bytes: 64,
+                role_bytes: 80,
+                minimum_version: (10, 6),
+                scheduler: "EVENT",
+                has_schemas: false,
+                partial_indexes: false,
+                replaces_routines: true,
             },
         }
     }
@@ -52,6 +97,9 @@ impl Dialect {
             Dialect::Postgres => {
                 PostgresQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
             }
+            Dialect::Mysql | Dialect::Mariadb => {
+                MysqlQueryBuilder.prepare_iden(&Alias::new(name).into_iden(), &mut text)
+            }
         }
         text
     }
@@ -61,7 +109,8 @@ impl Dialect {
         format!("{}.{}", self.ident(schema), self.ident(name))
     }
 
-    /// A text literal.
+    /// A text literal. MySQL and MariaDB read backslashes in it, unless the session says NO_BACKSLASH_ESCAPES: every
+    /// generated file sets the mode.
     pub fn text(self, value: &str) -> String {
         self.expression(Expr::val(value))
     }
@@ -100,6 +149,14 @@ impl Dialect {
                 Kind::Timestamp => "timestamp",
                 Kind::Timestamptz => "timestamptz",
             },
+            Dialect::Mysql | Dialect::Mariadb => match kind {
+                Kind::Smallint => "smallint",
+                Kind::Integer => "int",
+                Kind::Bigint => "bigint",
+                Kind::Uuid => "char(36)",
+                Kind::Varchar => "varchar(255)",
+                Kind::Timestamp | Kind::Timestamptz => "datetime(6)",
+            },
         }
     }
 
@@ -107,7 +164,52 @@ impl Dialect {
         let mut text = String::new();
         match self {
             Dialect::Postgres => PostgresQueryBuilder.prepare_expr(&expression, &mut text),
+            Dialect::Mysql | Dialect::Mariadb => {
+                MysqlQueryBuilder.prepare_expr(&expression, &mut text)
+            }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Column;
+
+    #[test]
+    fn names_and_texts_are_quoted_as_each_server_reads_them() {
+        assert_eq!(Dialect::Postgres.ident("a\"b"), "\"a\"\"b\"");
+        assert_eq!(Dialect::Postgres.text("it's \\"), "E'it\\'s \\\\'");
+        for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+            assert_eq!(dialect.qualified("a`b", "key"), "`a``b`.`key`");
+            assert_eq!(dialect.text("it's \\"), "'it\\'s \\\\'");
+        }
+    }
+
+    #[test]
+    fn conditions_name_one_value_or_several() {
+        let condition = |values: &[i64]| Condition {
+            column: Column {
+                name: "state".to_owned(),
+                kind: Kind::Integer,
+            },
+            values: values.iter().copied().map(Literal::Integer).collect(),
+        };
+        assert_eq!(
+            Dialect::Mysql.condition_of("i", &condition(&[0])),
+            "i.`state` = 0"
+        );
+        assert_eq!(
+            Dialect::Mariadb.condition_of("i", &condition(&[3, 7])),
+            "i.`state` IN (3, 7)"
+        );
+    }
+
+    #[test]
+    fn folders_are_distinct() {
+        let mut folders: Vec<&str> = DIALECTS.iter().map(|it| it.facts().folder).collect();
+        folders.dedup();
+        assert_eq!(folders, ["postgres", "mysql", "mariadb"]);
     }
 }

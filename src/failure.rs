@@ -10,6 +10,7 @@ use std::fmt;
 pub struct Failure {
     message: String,
     sqlstate: Option<String>,
+    errno: Option<u16>,
     details: Vec<String>,
     hints: Vec<String>,
     // An `anyhow::Error` in a box would no longer be known as the failure that it is, hints and all.
@@ -28,6 +29,12 @@ impl Failure {
     /// Adds the server's SQLSTATE, which the message then shows.
     pub fn sqlstate(mut self, code: impl Into<String>) -> Failure {
         self.sqlstate = Some(code.into());
+        self
+    }
+
+    /// Adds the error number of MySQL and MariaDB, which says more than their SQLSTATE; the message then shows it.
+    pub fn errno(mut self, number: u16) -> Failure {
+        self.errno = Some(number);
         self
     }
 
@@ -63,9 +70,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.message)?;
-        match &self.sqlstate {
-            Some(code) => write!(out, " (SQLSTATE {code})"),
-            None => Ok(()),
+        match (self.errno, &self.sqlstate) {
+            // What a routine signals has this number, whatever it is about.
+            (None | Some(SIGNALLED), Some(code)) => write!(out, " (SQLSTATE {code})"),
+            (Some(number), Some(code)) => write!(out, " (error {number}, SQLSTATE {code})"),
+            (Some(number), None) => write!(out, " (error {number})"),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -82,6 +92,27 @@ pub fn sqlstate(error: &anyhow::Error) -> Option<&str> {
         .chain()
         .find_map(|cause| cause.downcast_ref::<Failure>()?.sqlstate.as_deref())
 }
+
+/// The number of an error that a server raised, if it is MySQL or MariaDB.
+pub fn errno(error: &anyhow::Error) -> Option<u16> {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>()?.errno)
+}
+
+/// Whether a server refused for want of a right.
+pub fn is_denied(error: &anyhow::Error) -> bool {
+    match errno(error) {
+        Some(number) => DENIED.contains(&number),
+        None => sqlstate(error) == Some("42501"),
+    }
+}
+
+/// ER_SIGNAL_EXCEPTION.
+const SIGNALLED: u16 = 1644;
+
+/// Rights on a database, table, column, routine, or of the whole server are missing.
+const DENIED: [u16; 6] = [1044, 1142, 1143, 1227, 1370, 1410];
 
 #[cfg(test)]
 mod tests {
@@ -113,5 +144,16 @@ mod tests {
             format!("{error:#}"),
             "gave up: cannot install: permission denied for schema x (SQLSTATE 42501)"
         );
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_known_on_every_server() {
+        let postgres = anyhow::Error::from(Failure::new("no").sqlstate("42501"));
+        let mysql = anyhow::Error::from(Failure::new("no").sqlstate("42000").errno(1142));
+        let syntax = anyhow::Error::from(Failure::new("no").sqlstate("42000").errno(1064));
+        assert!(is_denied(&postgres) && is_denied(&mysql) && !is_denied(&syntax));
+        assert_eq!(mysql.to_string(), "no (error 1142, SQLSTATE 42000)");
+        let signalled = Failure::new("bad option").sqlstate("22023").errno(1644);
+        assert_eq!(signalled.to_string(), "bad option (SQLSTATE 22023)");
     }
 }

@@ -8,9 +8,14 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Table};
 use crate::plan;
+use crate::render::home;
+
+mod mysql;
 
 /// Something that the comparison found.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +45,7 @@ pub enum Severity {
 }
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 15] = [
+pub const CODES: [(&str, &str); 26] = [
     (
         "missing-schema",
         "The schema that the spec names does not exist in this database. Often the address names another database, or the application lives in another schema: set `schema` in the spec.",
@@ -101,6 +106,50 @@ pub const CODES: [(&str, &str); 15] = [
         "not-explained",
         "The server refused to EXPLAIN a generated statement, so that a run would fail on it, too.",
     ),
+    (
+        "engine",
+        "A covered table has another storage engine than InnoDB (MySQL, MariaDB). Without transactions and row locks, a run that is stopped would leave half a family behind, and would lock out the application while it runs.",
+    ),
+    (
+        "collation-differs",
+        "The columns on both ends of an edge are texts with different character sets or collations (MySQL, MariaDB). Comparing them is an error (1267), or keeps the server from using the index, so that each batch would read the whole table. ALTER TABLE … MODIFY gives both the same.",
+    ),
+    (
+        "edge-type-differs",
+        "The columns on both ends of an edge are of different kinds, a text and a number (MySQL, MariaDB). The server compares them as floating-point numbers: without the index, and large keys only roughly.",
+    ),
+    (
+        "sign-differs",
+        "One end of an edge is UNSIGNED and the other is not (MySQL, MariaDB). Equal values still meet by the index; a value beyond the range of the other end finds nothing, and its rows would be left behind as orphans.",
+    ),
+    (
+        "on-update",
+        "A column is set to the time by each UPDATE of its row (ON UPDATE CURRENT_TIMESTAMP; MySQL, MariaDB). Where it is the end time of a rule, a correction by hand makes an old family young again. Otherwise windrow, which updates no row, leaves it alone.",
+    ),
+    (
+        "generated-column",
+        "A column that the spec names is generated from others (MySQL, MariaDB). windrow reads it like any column; a virtual one needs an index to be found by.",
+    ),
+    (
+        "cascade",
+        "A foreign key that points to a covered table deletes or changes rows by itself (ON DELETE CASCADE, SET NULL). Rows that go by it are not counted or archived, fire no trigger, and on MariaDB do not stand in the binary log. windrow deletes children first, so that nothing is left for it where the table and this column are in the spec.",
+    ),
+    (
+        "no-primary-key",
+        "A covered table has no primary key, and the binary log is on (MySQL, MariaDB). With row-based replication, each replica then looks for each deleted row by reading the table.",
+    ),
+    (
+        "binlog-statement",
+        "The binary log has the format STATEMENT (MySQL, MariaDB). The batches choose rows that are not locked and use temporary tables: such statements may do something else on a replica, and the server refuses them (1665, 3748). Set binlog_format to ROW or MIXED.",
+    ),
+    (
+        "event-scheduler",
+        "The event scheduler is off (MySQL, MariaDB), so that the events of `60_schedule.sql` do not start. MariaDB comes so. `SET GLOBAL event_scheduler = ON`, and the same in the option file; or schedule `windrow run` otherwise and skip that file.",
+    ),
+    (
+        "lower-case-names",
+        "The server stores the names of tables in lower case, or compares them so (lower_case_table_names; MySQL, MariaDB), and the spec names a table with capitals. windrow takes them for the same. On a server with another setting they are two tables.",
+    ),
 ];
 
 /// The explanation of a code.
@@ -111,17 +160,59 @@ pub fn explain(code: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
+/// Every name of a table or column in a graph.
+pub fn names(graph: &Graph) -> Vec<&str> {
+    let tables = graph.tables.iter().flat_map(|table| {
+        let columns = table.key.iter().map(|column| column.name.as_str());
+        let edges = table.edges.iter().map(|edge| edge.column.name.as_str());
+        let indexed = table.indexed.iter().map(String::as_str);
+        std::iter::once(table.name.as_str())
+            .chain(columns)
+            .chain(edges)
+            .chain(indexed)
+    });
+    let rules = graph.rules.iter().flat_map(|rule| {
+        let conditions = rule.candidates.iter().chain(&rule.r#final);
+        let artifacts = rule.artifacts.iter().flat_map(|artifact| {
+            artifact
+                .host
+                .iter()
+                .chain([&artifact.path])
+                .map(String::as_str)
+        });
+        conditions
+            .map(|condition| &condition.column)
+            .chain([&rule.end_time])
+            .chain(&rule.retention.per)
+            .map(|column| column.name.as_str())
+            .chain(artifacts)
+    });
+    let ignored = graph.ignored.iter().map(|ignored| ignored.table.as_str());
+    tables.chain(rules).chain(ignored).collect()
+}
+
 /// Compares the spec with the catalog.
 pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
+    let home = home(graph, catalog.dialect);
     if !catalog.schema_exists {
+        let (what, help) = match catalog.dialect {
+            Dialect::Postgres => (
+                "schema",
+                "check the last part of the address, and `schema` in the spec",
+            ),
+            Dialect::Mysql | Dialect::Mariadb => (
+                "database",
+                "check the server that the address names, and `database` in the spec; an account that may see nothing of it does not see it either",
+            ),
+        };
         found.push(
             error(
                 "missing-schema",
-                &graph.schema,
-                format!("the schema `{}` does not exist", graph.schema),
+                home,
+                format!("the {what} `{home}` does not exist"),
             )
-            .help("check the last part of the address, and `schema` in the spec"),
+            .help(help),
         );
         return found;
     }
@@ -130,7 +221,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     }
     for table in &graph.tables {
         if let Some(live) = catalog.tables.get(&table.name) {
-            table_findings(graph, table, live, &mut found);
+            table_findings(graph, table, catalog.dialect, live, &mut found);
         }
     }
     for rule in &graph.rules {
@@ -145,7 +236,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 .chain([&rule.end_time])
                 .chain(&rule.retention.per)
             {
-                column_finding(root, column, live, &mut found);
+                column_finding(root, column, catalog.dialect, live, &mut found);
             }
         }
         for artifact in &rule.artifacts {
@@ -159,6 +250,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 }
             }
         }
+    }
+    if catalog.dialect != Dialect::Postgres {
+        mysql::compare(graph, catalog, &mut found);
     }
     indexes(graph, catalog, &mut found);
     outsiders(graph, catalog, &mut found);
@@ -191,16 +285,24 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     found
 }
 
-/// Judges the plan of one statement: `plan` is what EXPLAIN (FORMAT JSON) answered.
+/// Judges the plan of one statement: `plan` is what the server answered when it was asked to explain it.
 pub fn judge_plan(
-    what: &str,
-    plan: &Value,
+    probe: &Probe,
+    plan: &[Vec<Option<String>>],
     catalog: &Catalog,
     before: &[Finding],
     threshold: i64,
 ) -> Vec<Finding> {
+    let what = &probe.what;
     let mut scans = Vec::new();
-    collect_scans(plan, &mut scans);
+    match catalog.dialect {
+        Dialect::Postgres => {
+            let text = plan.first().and_then(|row| row.first()?.as_deref());
+            let plan = text.and_then(|text| serde_json::from_str(text).ok());
+            collect_scans(&plan.unwrap_or(Value::Null), &mut scans);
+        }
+        Dialect::Mysql | Dialect::Mariadb => mysql::collect_scans(probe, plan, catalog, &mut scans),
+    }
     scans.sort();
     scans.dedup();
     let mut found = Vec::new();
@@ -252,13 +354,13 @@ pub fn unplanned(what: &str, table: &str, reason: &str, before: &[Finding]) -> O
 }
 
 /// Statements that the role of this session may not even plan.
-pub fn denied(graph: &Graph, statements: &[String]) -> Option<Finding> {
+pub fn denied(catalog: &Catalog, statements: &[String]) -> Option<Finding> {
     let first = statements.first()?;
     let message = format!(
         "this role may not run {} of the statements, e.g. `{first}`",
         statements.len()
     );
-    Some(error("not-explained", &graph.schema, message).help(
+    Some(error("not-explained", &catalog.schema, message).help(
         "connect as the owner of the tables, or as a role that may select from and delete in them",
     ))
 }
@@ -284,9 +386,13 @@ fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) ->
             missing[..missing.len().min(5)].join("`, `"),
             if missing.len() > 5 { ", …" } else { "" }
         );
-        found.push(error("missing-table", &graph.schema, message).help(
-            "this looks like another version or another database: try another spec of `specs/`, and check the address and `schema`",
-        ));
+        let named = match catalog.dialect {
+            Dialect::Postgres => "schema",
+            Dialect::Mysql | Dialect::Mariadb => "database",
+        };
+        found.push(error("missing-table", home(graph, catalog.dialect), message).help(format!(
+            "this looks like another version or another database: try another spec of `specs/`, and check the address and `{named}`",
+        )));
         return false;
     }
     for name in missing {
@@ -301,13 +407,19 @@ fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) ->
     true
 }
 
-fn table_findings(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+fn table_findings(
+    graph: &Graph,
+    table: &Table,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
     for column in table
         .key
         .iter()
         .chain(table.edges.iter().map(|edge| &edge.column))
     {
-        column_finding(table, column, live, found);
+        column_finding(table, column, dialect, live, found);
     }
     let key: BTreeSet<&str> = table
         .key
@@ -355,13 +467,23 @@ fn table_findings(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut
     }
 }
 
-fn column_finding(table: &Table, column: &Column, live: &CatalogTable, found: &mut Vec<Finding>) {
+fn column_finding(
+    table: &Table,
+    column: &Column,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
     let object = format!("{}.{}", table.name, column.name);
     let Some(there) = live.column(&column.name) else {
         found.push(missing_column(&table.name, &column.name, live));
         return;
     };
-    let Some(kind) = kind_of(&there.kind) else {
+    let kind = match dialect {
+        Dialect::Postgres => kind_of(&there.kind),
+        Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&there.kind),
+    };
+    let Some(kind) = kind else {
         let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
         found.push(
             error("type-differs", &object, message)
@@ -369,7 +491,7 @@ fn column_finding(table: &Table, column: &Column, live: &CatalogTable, found: &m
         );
         return;
     };
-    if kind == column.kind {
+    if kind == column.kind || dialect != Dialect::Postgres && mysql::is_near(kind, column.kind) {
         return;
     }
     let message = format!(
@@ -409,13 +531,24 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
         };
-        if need.columns.iter().any(|name| live.column(name).is_none()) {
+        // Where an index cannot be partial, what its condition says stands in front of it.
+        let needed = if catalog.dialect.facts().partial_indexes {
+            &need.columns
+        } else {
+            &need.whole_columns
+        };
+        if needed.iter().any(|name| live.column(name).is_none()) {
             continue;
         }
-        let object = format!("{}.{}", table.name, need.columns.join("_"));
-        let columns = need.columns.join(", ");
-        let message = format!("no index leads with ({columns})");
-        index_finding(&object, leading(live, &need.columns), message, found);
+        let object = format!("{}.{}", table.name, needed.join("_"));
+        let message = format!("no index leads with ({})", needed.join(", "));
+        index_finding(
+            &object,
+            catalog.dialect,
+            leading(live, needed),
+            message,
+            found,
+        );
     }
     for table in &graph.tables {
         let Some(live) = catalog.tables.get(&table.name) else {
@@ -457,6 +590,7 @@ fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogInd
 
 fn index_finding(
     object: &str,
+    dialect: Dialect,
     indexes: Vec<&CatalogIndex>,
     message: String,
     found: &mut Vec<Finding>,
@@ -467,6 +601,9 @@ fn index_finding(
     match indexes.first() {
         None => {
             found.push(notice("missing-index", object, message).help("`20_indexes.sql` creates it"))
+        }
+        Some(index) if dialect != Dialect::Postgres => {
+            found.push(mysql::unused_index(object, index));
         }
         Some(index) if is_ours(index) => found.push(
             error(
@@ -497,7 +634,7 @@ fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             || graph.ignored.iter().any(|ignored| ignored.table == name)
     };
     let own = |name: &str| {
-        name.strip_prefix(&format!("{}.", graph.schema))
+        name.strip_prefix(&format!("{}.", catalog.schema))
             .map(str::to_owned)
     };
     let mut referencing = BTreeSet::new();
@@ -622,7 +759,10 @@ fn is_ours(index: &CatalogIndex) -> bool {
 
 fn nearest<'a>(name: &str, others: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     others
-        .map(|other| (strsim::jaro_winkler(name, other), other))
+        .map(|other| {
+            let likeness = strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+            (likeness, other)
+        })
         .filter(|(likeness, _)| *likeness > 0.9)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, other)| other)
@@ -711,9 +851,11 @@ mod tests {
 
     #[test]
     fn only_a_scan_of_a_big_table_is_found() {
-        let plan = serde_json::json!([{"Plan": {"Node Type": "ModifyTable", "Plans": [
+        let plan = plan_of(
+            serde_json::json!([{"Plan": {"Node Type": "ModifyTable", "Plans": [
             {"Node Type": "Seq Scan", "Relation Name": "big", "Filter": "(x = 1)"},
-            {"Node Type": "Seq Scan", "Relation Name": "small"}]}}]);
+            {"Node Type": "Seq Scan", "Relation Name": "small"}]}}]),
+        );
         let mut catalog = Catalog::default();
         catalog.tables.insert(
             "big".to_owned(),
@@ -729,7 +871,12 @@ mod tests {
                 ..CatalogTable::default()
             },
         );
-        let found = judge_plan("delete from big", &plan, &catalog, &[], 10_000);
+        let probe = Probe {
+            what: "delete from big".to_owned(),
+            table: "big".to_owned(),
+            sql: String::new(),
+        };
+        let found = judge_plan(&probe, &plan, &catalog, &[], 10_000);
         assert_eq!(
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),
             [
@@ -737,6 +884,10 @@ mod tests {
              help: create an index that leads with the column, or run ANALYZE if the estimate is off"
             ]
         );
+    }
+
+    fn plan_of(plan: Value) -> Vec<Vec<Option<String>>> {
+        vec![vec![Some(plan.to_string())]]
     }
 
     #[test]

@@ -21,8 +21,10 @@ pub struct Graph {
     pub name: String,
     /// One line about the managed system, for headings and comments.
     pub title: String,
-    /// Schema (PostgreSQL) or database (MySQL, MariaDB) that holds the application's tables.
+    /// Schema that holds the application's tables on PostgreSQL.
     pub schema: String,
+    /// Database that holds the application's tables on MySQL and MariaDB.
+    pub database: String,
     /// IANA zone in which the application writes its zone-less timestamps.
     pub time_zone: String,
     /// Every managed table, sorted by name.
@@ -271,6 +273,9 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     if let Some(schema) = &spec.schema {
         names::identifier(schema, "schema", &mut diagnostics);
     }
+    if let Some(database) = &spec.database {
+        names::identifier(database, "database", &mut diagnostics);
+    }
     if let Some(title) = &spec.title {
         names::title(title, &mut diagnostics);
     }
@@ -287,6 +292,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let graph = Graph {
         title: value(&spec.title, &name),
         schema: value(&spec.schema, "public"),
+        database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),
         schedule: value(&spec.schedule, "7 * * * *"),
         name,

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod bundle;
+pub mod calls;
 pub mod catalog;
 pub mod cli;
 pub mod commands;

@@ -42,8 +42,10 @@ pub struct IndexNeed {
     pub table: TableId,
     /// Columns in order.
     pub columns: Vec<String>,
-    /// Conditions of a partial index; left out where the dialect has none.
+    /// Conditions of a partial index.
     pub conditions: Vec<Condition>,
+    /// Columns in order where the dialect has no partial index: what is compared with one value comes first.
+    pub whole_columns: Vec<String>,
     /// One sentence: becomes the comment above the statement.
     pub why: String,
 }
@@ -73,6 +75,7 @@ pub fn make(graph: &Graph) -> Plan {
             }
             indexes.push(IndexNeed {
                 table: step.table,
+                whole_columns: columns.clone(),
                 columns,
                 conditions: Vec::new(),
                 why: format!(
@@ -158,11 +161,20 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
     if let (Some(per), true) = (&rule.retention.per, rule.retention.opt_in) {
         columns.push(per.name.clone());
     }
-    columns.push(rule.end_time.name.clone());
-    columns.push(graph.table(rule.root).key[0].name.clone());
+    let mut whole_columns = columns.clone();
+    for condition in eligible(rule) {
+        if condition.values.len() == 1 && !whole_columns.contains(&condition.column.name) {
+            whole_columns.push(condition.column.name);
+        }
+    }
+    for column in [&rule.end_time.name, &graph.table(rule.root).key[0].name] {
+        columns.push(column.clone());
+        whole_columns.push(column.clone());
+    }
     IndexNeed {
         table: rule.root,
         columns,
+        whole_columns,
         conditions: eligible(rule),
         why: format!(
             "Rule {} reads the roots that are final, oldest first.",

@@ -12,6 +12,8 @@ use crate::graph::{
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 
+mod mysql_probes;
+
 /// The template sources, by dialect folder and file name.
 const TEMPLATES: &[(&str, &str, &str)] = &[
     (
@@ -54,6 +56,56 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "verify.sql",
         include_str!("../templates/postgres/verify.sql"),
     ),
+    (
+        "mysql",
+        "macros.sql",
+        include_str!("../templates/mysql/macros.sql"),
+    ),
+    (
+        "mysql",
+        "10_control.sql",
+        include_str!("../templates/mysql/10_control.sql"),
+    ),
+    (
+        "mysql",
+        "20_indexes.sql",
+        include_str!("../templates/mysql/20_indexes.sql"),
+    ),
+    (
+        "mysql",
+        "30_rule.sql",
+        include_str!("../templates/mysql/30_rule.sql"),
+    ),
+    (
+        "mysql",
+        "40_run.sql",
+        include_str!("../templates/mysql/40_run.sql"),
+    ),
+    (
+        "mysql",
+        "45_manage.sql",
+        include_str!("../templates/mysql/45_manage.sql"),
+    ),
+    (
+        "mysql",
+        "50_grants.sql",
+        include_str!("../templates/mysql/50_grants.sql"),
+    ),
+    (
+        "mysql",
+        "60_schedule.sql",
+        include_str!("../templates/mysql/60_schedule.sql"),
+    ),
+    (
+        "mysql",
+        "90_uninstall.sql",
+        include_str!("../templates/mysql/90_uninstall.sql"),
+    ),
+    (
+        "mysql",
+        "verify.sql",
+        include_str!("../templates/mysql/verify.sql"),
+    ),
 ];
 
 /// The routines that an auditor may call: they read.
@@ -80,9 +132,39 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "finish_artifact",
 ];
 
+/// The same where every routine runs with the definer's rights and calls what it needs itself.
+const AUDITOR_PROCEDURES: &[&str] = &["preview", "verify", "run_result", "orphans"];
+
+/// See [`AUDITOR_PROCEDURES`].
+const OPERATOR_PROCEDURES: &[&str] = &[
+    "run",
+    "purge",
+    "pause",
+    "resume",
+    "arm",
+    "set_policy",
+    "drop_policy",
+    "set_hold",
+    "release_hold",
+    "set_setting",
+    "claim_artifacts",
+    "finish_artifact",
+];
+
 /// The name of the control schema of a spec.
 pub fn control_name(graph: &Graph) -> String {
     format!("windrow_{}", graph.name.replace(['-', '.'], "_"))
+}
+
+/// The name of the lock that a run holds on MySQL and MariaDB: a name for the whole server, of at most 64 characters,
+/// which MySQL compares without case.
+pub fn run_lock(control: &str) -> String {
+    let name = format!("{}.run", control.to_lowercase());
+    if name.chars().count() <= 64 {
+        name
+    } else {
+        format!("windrow_{}.run", hex12(control))
+    }
 }
 
 /// All files of a spec for a dialect.
@@ -92,18 +174,19 @@ pub fn control_name(graph: &Graph) -> String {
 /// Fails only where a template is broken: the message names it.
 pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     let plan = plan::make(graph);
-    let folder = dialect.facts().folder;
+    let folder = dialect.facts().templates;
     let mut tera = tera::Tera::default();
     tera.autoescape_on(Vec::new());
-    for (dialect_folder, name, source) in TEMPLATES {
-        if *dialect_folder == folder {
-            tera.add_raw_template(name, source)
-                .with_context(|| format!("cannot read the template `{folder}/{name}`"))?;
-        }
-    }
+    tera.add_raw_templates(
+        TEMPLATES
+            .iter()
+            .filter(|(of, _, _)| *of == folder)
+            .map(|(_, name, source)| (*name, *source)),
+    )
+    .with_context(|| format!("cannot read the templates of `{folder}`"))?;
     let mut view = spec_view(graph, &plan, dialect);
     // The routines are listed by verify(), which is one of them: render once to learn their names, then for good.
-    let draft = files(graph, &tera, folder, &view)?;
+    let draft = files(graph, &tera, dialect, &view)?;
     view.routines = draft
         .iter()
         .flat_map(|file| &file.statements)
@@ -113,13 +196,16 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     view.routines.sort();
     Ok(Bundle {
         control: view.control.clone(),
-        files: files(graph, &tera, folder, &view)?,
+        files: files(graph, &tera, dialect, &view)?,
     })
 }
 
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
 pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     let plan = plan::make(graph);
+    if dialect != Dialect::Postgres {
+        return mysql_probes::probes(graph, &plan, dialect);
+    }
     let mut probes = Vec::new();
     for purge in &plan.purges {
         let rule = &graph.rules[purge.rule];
@@ -150,7 +236,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         });
         for step in &purge.steps {
             let table = graph.table(step.table);
-            let name = dialect.qualified(&graph.schema, &table.name);
+            let name = dialect.qualified(home(graph, dialect), &table.name);
             let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
                 vec![(view.key.clone(), purge.id_kind)]
             } else {
@@ -183,15 +269,20 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     probes
 }
 
-fn files(graph: &Graph, tera: &tera::Tera, folder: &str, view: &SpecView) -> Result<Vec<File>> {
+fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) -> Result<Vec<File>> {
     let mut files = Vec::new();
     let mut add =
         |template: &str, name: &str, purpose: &str, context: &tera::Context| -> Result<()> {
+            if !tera.get_template_names().any(|known| known == template) {
+                return Ok(());
+            }
+            let folder = dialect.facts().folder;
             let body = tera
                 .render(template, context)
                 .with_context(|| format!("cannot render the template `{folder}/{template}`"))?;
             files.push(file(
                 graph,
+                dialect,
                 format!("{}/{folder}/{name}", graph.name),
                 purpose,
                 &body,
@@ -199,10 +290,15 @@ fn files(graph: &Graph, tera: &tera::Tera, folder: &str, view: &SpecView) -> Res
             Ok(())
         };
     let context = tera::Context::from_serialize(view)?;
+    let control = if dialect.facts().has_schemas {
+        "schema"
+    } else {
+        "database"
+    };
     add(
         "10_control.sql",
         "10_control.sql",
-        "the control schema: policies, holds, settings and the ledger",
+        &format!("the control {control}: policies, holds, settings and the ledger"),
         &context,
     )?;
     add(
@@ -227,7 +323,17 @@ fn files(graph: &Graph, tera: &tera::Tera, folder: &str, view: &SpecView) -> Res
     add(
         "40_run.sql",
         "40_run.sql",
-        "run, preview, purge, verify and what operates them",
+        if dialect.facts().has_schemas {
+            "run, preview, purge, verify and what operates them"
+        } else {
+            "run, preview and purge"
+        },
+        &context,
+    )?;
+    add(
+        "45_manage.sql",
+        "45_manage.sql",
+        "what operates a run: policies, holds, settings, arming, verification, metrics",
         &context,
     )?;
     add(
@@ -257,51 +363,44 @@ fn files(graph: &Graph, tera: &tera::Tera, folder: &str, view: &SpecView) -> Res
     Ok(files)
 }
 
-/// Cuts a rendered template at its marker lines: `--# what` before each statement, `--! what` before one that must
-/// stand outside a transaction. `@body@` becomes the hash of the routine body before it.
-fn file(graph: &Graph, path: String, purpose: &str, body: &str) -> File {
-    let header = format!(
+/// A rendered template is cut at its marker lines: `--# what` before each statement, `--! what` before one that must
+/// stand outside a transaction.
+struct Chunk {
+    what: String,
+    alone: bool,
+    /// The statement and what stands behind it: the comments that introduce the next one.
+    text: String,
+}
+
+fn file(graph: &Graph, dialect: Dialect, path: String, purpose: &str, body: &str) -> File {
+    let mut text = format!(
         "-- {}: {purpose}.\n-- Generated by windrow from the spec `{}`; edit the spec and run `windrow generate`.\n\n",
         path.rsplit('/').next().unwrap_or_default(),
         graph.name
     );
-    let mut statements = Vec::new();
-    let mut text = header;
-    let mut hash = String::new();
-    let mut open: Option<(String, bool, String)> = None;
-    let mut close = |open: &mut Option<(String, bool, String)>| {
-        if let Some((what, alone, chunk)) = open.take() {
-            statements.push(Statement {
-                what,
-                sql: trim_statement(&chunk),
-                alone,
-            });
-        }
-    };
+    let mut chunks: Vec<Chunk> = Vec::new();
     for line in tidy(body).lines() {
         let marker = line
             .strip_prefix("--# ")
             .map(|what| (what, false))
             .or_else(|| line.strip_prefix("--! ").map(|what| (what, true)));
-        if let Some((what, alone)) = marker {
-            if let Some((_, _, chunk)) = &open
-                && let Some(found) = body_hash(chunk)
-            {
-                hash = found;
-            }
-            close(&mut open);
-            open = Some((what.to_owned(), alone, String::new()));
-            continue;
-        }
-        let line = line.replace("@body@", &hash);
-        text.push_str(&line);
-        text.push('\n');
-        if let Some((_, _, chunk)) = &mut open {
-            chunk.push_str(&line);
-            chunk.push('\n');
+        match (marker, chunks.last_mut()) {
+            (Some((what, alone)), _) => chunks.push(Chunk {
+                what: what.to_owned(),
+                alone,
+                text: String::new(),
+            }),
+            (None, Some(chunk)) => chunk.text.extend([line, "\n"]),
+            (None, None) => text.extend([line, "\n"]),
         }
     }
-    close(&mut open);
+    let statements = match dialect {
+        Dialect::Postgres => plain_statements(chunks, &mut text),
+        Dialect::Mysql | Dialect::Mariadb => {
+            let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
+            delimited_statements(chunks, dialect, &owner, &mut text)
+        }
+    };
     File {
         path,
         statements,
@@ -309,16 +408,109 @@ fn file(graph: &Graph, path: String, purpose: &str, body: &str) -> File {
     }
 }
 
+/// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. `@body@` becomes the hash of
+/// the body before it.
+fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let mut hash = String::new();
+    for chunk in chunks {
+        let chunk_text = chunk.text.replace("@body@", &hash);
+        if let Some(found) = body_hash(&chunk_text) {
+            hash = found;
+        }
+        text.push_str(&chunk_text);
+        statements.push(Statement {
+            what: chunk.what,
+            sql: trim_statement(&chunk_text),
+            alone: chunk.alone,
+        });
+    }
+    statements
+}
+
+/// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. `@body@` becomes the
+/// hash of the statement's own body. Everything is made anew and belongs to the owner role; where `CREATE OR REPLACE` does
+/// not know procedures and events, a DROP goes before.
+fn delimited_statements(
+    chunks: Vec<Chunk>,
+    dialect: Dialect,
+    owner: &str,
+    text: &mut String,
+) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    for chunk in chunks {
+        let mut sql = trim_statement(&chunk.text);
+        let behind = chunk
+            .text
+            .lines()
+            .rev()
+            .take_while(|line| line.is_empty() || line.starts_with("--"))
+            .count();
+        let behind: Vec<&str> = chunk
+            .text
+            .lines()
+            .skip(chunk.text.lines().count() - behind)
+            .collect();
+        let replaced = |kind: &str| {
+            let name = chunk.what.strip_prefix("create ")?.strip_prefix(kind)?;
+            Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
+        };
+        if let Some(replaced) = replaced("procedure ").or_else(|| replaced("event ")) {
+            sql = sql.replace("@body@", &bare_body_hash(&sql).unwrap_or_default());
+            let create = if dialect.facts().replaces_routines {
+                format!("CREATE OR REPLACE DEFINER = {owner} ")
+            } else {
+                let drop = format!("DROP {replaced}");
+                text.extend([&drop, ";\n"]);
+                statements.push(Statement {
+                    what: chunk.what.replacen("create", "drop", 1),
+                    sql: drop,
+                    alone: chunk.alone,
+                });
+                format!("CREATE DEFINER = {owner} ")
+            };
+            sql = sql.replacen("CREATE ", &create, 1);
+            text.extend(["DELIMITER $$\n", &sql, "$$\nDELIMITER ;\n"]);
+        } else {
+            text.extend([&sql, ";\n"]);
+        }
+        for line in behind {
+            text.extend([line, "\n"]);
+        }
+        statements.push(Statement {
+            what: chunk.what,
+            sql,
+            alone: chunk.alone,
+        });
+    }
+    statements
+}
+
+/// The same hash of a body that stands bare between BEGIN and END, without what a client or a server changes: comments,
+/// spaces, and how a quote is escaped. verify() computes it from information_schema.
+fn bare_body_hash(sql: &str) -> Option<String> {
+    let body = &sql[sql.find("\nBEGIN\n")?..];
+    let code: String = body
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("--"))
+        .flat_map(|line| line.chars().chain(['\n']))
+        .filter(|sign| !['\'', '\\'].contains(sign))
+        .collect();
+    let words: Vec<&str> = code.split_whitespace().collect();
+    Some(hex12(&words.join(" ")))
+}
+
 /// The first twelve hex digits of the SHA-256 of a routine's body, as verify() computes it from the catalog.
 fn body_hash(sql: &str) -> Option<String> {
-    let body = sql.split("$windrow$").nth(1)?;
-    Some(
-        Sha256::digest(body.as_bytes())
-            .iter()
-            .take(6)
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    )
+    sql.split("$windrow$").nth(1).map(hex12)
+}
+
+fn hex12(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The name of the routine that a statement creates.
@@ -361,16 +553,32 @@ fn tidy(text: &str) -> String {
 
 #[derive(Serialize)]
 struct SpecView {
+    /// Whether the file is for MariaDB, where the templates of MySQL serve both.
+    maria: bool,
     control: String,
+    /// The quoted roles.
+    owner: String,
+    operator: String,
+    auditor: String,
+    owner_literal: String,
+    /// Name of the lock that a run holds, as a literal.
+    run_lock: String,
+    /// What stands around a name that is a word of the server's language.
+    q: &'static str,
     control_literal: String,
     lock_class: i32,
     spec_literal: String,
     schema_comment: String,
     schema: String,
     schema_literal: String,
+    /// The schema where GRANT would take `_` and `%` for any sign.
+    schema_pattern: String,
     zone: String,
+    /// The zone as a literal where the server must know it to count cutoffs; else empty.
+    named_zone: String,
     schedule: String,
     schedule_literal: String,
+    event: EventView,
     rules: Vec<RuleView>,
     rule_literals: String,
     indexes: Vec<IndexView>,
@@ -381,6 +589,14 @@ struct SpecView {
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
+}
+
+/// When an EVENT starts, and what it must find on the clock besides; the guard is empty where nothing.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+struct EventView {
+    every: String,
+    starts: String,
+    guard: String,
 }
 
 #[derive(Serialize)]
@@ -412,6 +628,8 @@ struct RuleView {
     lock_timeout: i64,
     retries: i64,
     policy_comment: String,
+    /// The constraint of a policy row, as a literal to be prepared.
+    policy_check: String,
     table: String,
     table_name: String,
     table_literal: String,
@@ -427,7 +645,34 @@ struct RuleView {
     level_columns: String,
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
+    twins: Vec<TwinView>,
+    /// Whether keys are written without quotes in a JSON document.
+    key_is_number: bool,
+    /// Whether the end time is an instant.
+    zoned: bool,
     zeros: String,
+    /// Whether row `i` of the root table is final, or a root: true or false, never NULL.
+    is_final: String,
+    is_root: String,
+    /// Before and after every end time that the type of its column holds on MySQL.
+    least_time: &'static str,
+    greatest_time: &'static str,
+    /// The zone of the application as CONVERT_TZ takes it: an offset where it is always the same.
+    zone_literal: String,
+    /// `p.scope` of a policy as a value of the scope column, `i`'s scope column as a text, and the same for keys.
+    scope_of_policy: String,
+    scope_as_text: String,
+    key_of_hold: String,
+    key_of_text: String,
+    key_as_text: String,
+    /// Whether a `scope` or `p_key` that matches the pattern is within the range of the column.
+    scope_within_range: String,
+    key_within_range: String,
+    /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
+    now_here: String,
+    cutoff_now: String,
+    cutoff_now_default: String,
+    cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
     report_preview: Vec<FieldView>,
     report_run: Vec<FieldView>,
@@ -443,6 +688,8 @@ struct LinkView {
 #[derive(Serialize)]
 struct CollectView {
     variable: String,
+    /// The work table where there are no array variables.
+    work: String,
     key: String,
     key_type: &'static str,
     table: String,
@@ -466,6 +713,22 @@ struct EdgeView {
     column: String,
     keys: String,
     keys_of_rows: String,
+    /// The edges before it, for counting a row once.
+    others: Vec<OtherView>,
+}
+
+/// An edge before another of the same table: its column, and the work table with its keys.
+#[derive(Serialize)]
+struct OtherView {
+    column: String,
+    keys: String,
+}
+
+/// A second work table with the same keys: MySQL lets a statement name a temporary table once.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct TwinView {
+    work: String,
+    of: String,
 }
 
 #[derive(Serialize)]
@@ -509,6 +772,9 @@ struct RootView {
 #[derive(Serialize, Clone)]
 struct IndexView {
     name: String,
+    /// The statements that make and drop it, as literals to be prepared.
+    statement: String,
+    undo: String,
     ident: String,
     literal: String,
     qualified: String,
@@ -562,48 +828,229 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             })
             .collect()
     };
+    let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
+    let routines = |common: &[&str], of_rules: &[&str]| -> Vec<String> {
+        common
+            .iter()
+            .map(ToString::to_string)
+            .chain(per_rule(of_rules))
+            .collect()
+    };
+    let (auditor_routines, operator_routines) = if dialect == Dialect::Postgres {
+        (
+            routines(AUDITOR_ROUTINES, &["next", "scope"]),
+            routines(OPERATOR_ROUTINES, &["step", "purge"]),
+        )
+    } else {
+        (
+            routines(AUDITOR_PROCEDURES, &[]),
+            routines(OPERATOR_PROCEDURES, &[]),
+        )
+    };
     SpecView {
+        maria: dialect == Dialect::Mariadb,
+        owner: role("owner"),
+        operator: role("operator"),
+        auditor: role("auditor"),
+        owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
+        run_lock: dialect.text(&run_lock(&control)),
+        q: if dialect == Dialect::Postgres { "\"" } else { "`" },
         control_literal: dialect.text(&control),
         lock_class: lock_class(&control),
         spec_literal: dialect.text(&graph.name),
         schema_comment: dialect.text(&format!("windrow: retention of {}. Everything in here is generated from the spec `{}`, except the rows.", graph.title, graph.name)),
-        schema: dialect.ident(&graph.schema),
-        schema_literal: dialect.text(&dialect.ident(&graph.schema)),
-        zone: escaped(&graph.time_zone),
-        schedule: escaped(&graph.schedule),
+        schema: dialect.ident(home(graph, dialect)),
+        schema_pattern: dialect.ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
+        schema_literal: match dialect {
+            // A name to be cast to regnamespace.
+            Dialect::Postgres => dialect.text(&dialect.ident(&graph.schema)),
+            Dialect::Mysql | Dialect::Mariadb => dialect.text(&graph.database),
+        },
+        zone: escaped(dialect, &graph.time_zone),
+        named_zone: match fixed_offset(&graph.time_zone) {
+            Some(_) => String::new(),
+            None => dialect.text(&graph.time_zone),
+        },
+        schedule: escaped(dialect, &graph.schedule),
         schedule_literal: dialect.text(&graph.schedule),
+        event: event_view(&graph.schedule),
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
-        tables: tables.iter().map(|id| TableView { name: escaped(&graph.table(*id).name), table: dialect.qualified(&graph.schema, &graph.table(*id).name) }).collect(),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name) }).collect(),
         roots: roots
             .iter()
             .map(|id| graph.table(*id))
-            .map(|table| RootView { name: escaped(&table.name), table: dialect.qualified(&graph.schema, &table.name), key: dialect.ident(&table.key[0].name) })
+            .map(|table| RootView { name: escaped(dialect, &table.name), table: dialect.qualified(home(graph, dialect), &table.name), key: dialect.ident(&table.key[0].name) })
             .collect(),
         routines: Vec::new(),
-        auditor_routines: AUDITOR_ROUTINES.iter().map(ToString::to_string).chain(per_rule(&["next", "scope"])).collect(),
-        operator_routines: OPERATOR_ROUTINES.iter().map(ToString::to_string).chain(per_rule(&["step", "purge"])).collect(),
+        auditor_routines,
+        operator_routines,
         rules,
         control,
     }
+}
+
+/// An EVENT for a schedule of five cron fields in UTC, or of `N seconds`.
+fn event_view(schedule: &str) -> EventView {
+    let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else {
+        return EventView {
+            every: format!("EVERY {} SECOND", fields.first().unwrap_or(&"60")),
+            starts: event_start(1, 0, 0),
+            guard: String::new(),
+        };
+    };
+    let minutes = cron_values(minute, 0, 59);
+    let hours = cron_values(hour, 0, 23);
+    let mut weekdays: Vec<u32> = cron_values(weekday, 0, 7)
+        .into_iter()
+        .map(|d| d % 7)
+        .collect();
+    weekdays.sort_unstable();
+    weekdays.dedup();
+    let daily = day == "*" && month == "*";
+    let view = |every: String, starts: String| EventView {
+        every,
+        starts,
+        guard: String::new(),
+    };
+    match (&minutes[..], &hours[..], &weekdays[..]) {
+        // The second of January 2000 was a Sunday.
+        ([minute], [hour], [weekday]) if daily => {
+            return view(
+                "EVERY 1 WEEK".to_owned(),
+                event_start(2 + weekday, *hour, *minute),
+            );
+        }
+        ([minute], [hour], _) if daily && weekdays.len() == 7 => {
+            return view("EVERY 1 DAY".to_owned(), event_start(1, *hour, *minute));
+        }
+        ([minute], _, _) if daily && weekdays.len() == 7 => {
+            if let Some(step) = even_step(&hours, 24) {
+                return view(
+                    format!("EVERY {step} HOUR"),
+                    event_start(1, hours[0], *minute),
+                );
+            }
+        }
+        _ if daily && weekdays.len() == 7 && hours.len() == 24 => {
+            if let Some(step) = even_step(&minutes, 60) {
+                return view(
+                    format!("EVERY {step} MINUTE"),
+                    event_start(1, 0, minutes[0]),
+                );
+            }
+        }
+        _ => {}
+    }
+    let one_of = |part: &str, values: &[u32], all: usize| {
+        let list: Vec<String> = values.iter().map(ToString::to_string).collect();
+        (values.len() < all).then(|| format!("{part} IN ({})", list.join(", ")))
+    };
+    let days = one_of("DAY(UTC_TIMESTAMP())", &cron_values(day, 1, 31), 31);
+    // DAYOFWEEK() counts from Sunday, which is 1.
+    let weekdays: Vec<u32> = weekdays.iter().map(|weekday| weekday + 1).collect();
+    let weekdays = one_of("DAYOFWEEK(UTC_TIMESTAMP())", &weekdays, 7);
+    // As every cron has it: where both are restricted, either will do.
+    let date = match (days, weekdays) {
+        (Some(days), Some(weekdays)) if !day.starts_with('*') && !weekday.starts_with('*') => {
+            vec![format!("({days} OR {weekdays})")]
+        }
+        (days, weekdays) => days.into_iter().chain(weekdays).collect(),
+    };
+    let (every, starts, minute_guard) = match minutes[..] {
+        [minute] => ("EVERY 1 HOUR", event_start(1, 0, minute), None),
+        _ => (
+            "EVERY 1 MINUTE",
+            event_start(1, 0, 0),
+            one_of("MINUTE(UTC_TIMESTAMP())", &minutes, 60),
+        ),
+    };
+    let guard: Vec<String> = minute_guard
+        .into_iter()
+        .chain(one_of("HOUR(UTC_TIMESTAMP())", &hours, 24))
+        .chain(date)
+        .chain(one_of(
+            "MONTH(UTC_TIMESTAMP())",
+            &cron_values(month, 1, 12),
+            12,
+        ))
+        .collect();
+    EventView {
+        every: every.to_owned(),
+        starts,
+        guard: guard.join(" AND "),
+    }
+}
+
+/// An instant of the first days of 2000, from which an EVENT counts.
+fn event_start(day: u32, hour: u32, minute: u32) -> String {
+    format!("'2000-01-{day:02} {hour:02}:{minute:02}:00'")
+}
+
+/// The distance of values that lie evenly on a round of `all`, if they do.
+fn even_step(values: &[u32], all: u32) -> Option<u32> {
+    let count = u32::try_from(values.len())
+        .ok()
+        .filter(|count| *count > 0)?;
+    let step = all / count;
+    let even = values
+        .iter()
+        .zip(0..)
+        .all(|(value, index)| *value == values[0] + index * step);
+    (even && step * count == all).then_some(step)
+}
+
+/// The values that a checked cron field stands for.
+fn cron_values(field: &str, low: u32, high: u32) -> Vec<u32> {
+    let mut values: Vec<u32> = field
+        .split(',')
+        .flat_map(|part| {
+            let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+            let number = |text: &str| text.parse().unwrap_or(low);
+            let (first, last) = match range.split_once('-') {
+                Some((first, last)) => (number(first), number(last)),
+                None if range == "*" => (low, high),
+                None => (number(range), number(range)),
+            };
+            (first..=last).step_by(step.parse::<usize>().unwrap_or(1).max(1))
+        })
+        .collect();
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
     let rule = &graph.rules[purge.rule];
     let root = graph.table(rule.root);
     let key = &root.key[0];
+    let postgres = dialect == Dialect::Postgres;
     let time_zone = match rule.end_time.kind {
         Kind::Timestamptz => String::new(),
         _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
     };
-    let cutoff = |retention: &str| {
-        format!(
-            "(p_as_of - make_interval(secs => greatest({retention}, {}) + {})){time_zone}",
-            rule.retention.minimum, rule.retention.safety_lag
-        )
+    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
+    let before = |instant: &str, retention: &str| {
+        format!("{instant} - INTERVAL GREATEST({retention}, {minimum}) + {lag} SECOND")
     };
+    let cutoff = |retention: &str| {
+        if postgres {
+            format!(
+                "(p_as_of - make_interval(secs => greatest({retention}, {minimum}) + {lag})){time_zone}"
+            )
+        } else {
+            local(graph, rule.end_time.kind, &before("p_as_of", retention))
+        }
+    };
+    // A view knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is when it is compared.
+    let now = match rule.end_time.kind {
+        Kind::Timestamptz => "NOW(6)",
+        _ => "UTC_TIMESTAMP(6)",
+    };
+    let cutoff_now = |retention: &str| local(graph, rule.end_time.kind, &before(now, retention));
     let per = rule.retention.per.as_ref();
     let all = |conditions: Vec<String>| {
         if conditions.is_empty() {
@@ -622,33 +1069,33 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         .iter()
         .map(|condition| dialect.condition_of("i", condition))
         .collect();
+    let (is_final, is_root) = (all(finals), all(candidates.clone()));
     let mut level_columns = vec![
         format!(
             "i.{}::{} AS id",
             dialect.ident(&key.name),
             dialect.kind(purge.id_kind)
         ),
-        format!("{} AS final", all(finals)),
-        format!("{} AS root", all(candidates.clone())),
+        format!("{is_final} AS final"),
+        format!("{is_root} AS root"),
         format!("i.{} AS ended", dialect.ident(&rule.end_time.name)),
     ];
     level_columns.extend(per.map(|column| format!("i.{} AS scope", dialect.ident(&column.name))));
-    let steps = purge
+    let mut steps: Vec<StepView> = purge
         .steps
         .iter()
         .enumerate()
         .map(|(index, step)| StepView {
             position: index + 1,
-            table: dialect.qualified(&graph.schema, &graph.table(step.table).name),
+            table: dialect.qualified(home(graph, dialect), &graph.table(step.table).name),
             table_literal: dialect.text(&graph.table(step.table).name),
             table_class: dialect
-                .text(&dialect.qualified(&graph.schema, &graph.table(step.table).name)),
+                .text(&dialect.qualified(home(graph, dialect), &graph.table(step.table).name)),
             why: step.why.clone(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
-                    keys: "o_members".to_owned(),
-                    keys_of_rows: "p_members".to_owned(),
+                    ..members(dialect)
                 }]
             } else {
                 step.edges
@@ -658,6 +1105,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             },
         })
         .collect();
+    let twins = count_once(&mut steps);
     let collects = purge
         .collects
         .iter()
@@ -665,9 +1113,10 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             let table = graph.table(*id);
             CollectView {
                 variable: variable(graph, *id),
+                work: work_table(graph, *id),
                 key: dialect.ident(&table.key[0].name),
                 key_type: dialect.kind(table.key[0].kind),
-                table: dialect.qualified(&graph.schema, &table.name),
+                table: dialect.qualified(home(graph, dialect), &table.name),
                 edges: table
                     .edges
                     .iter()
@@ -689,15 +1138,19 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         per: per
             .map(|column| dialect.ident(&column.name))
             .unwrap_or_default(),
-        per_name: per.map(|column| escaped(&column.name)).unwrap_or_default(),
+        per_name: per.map(|column| escaped(dialect, &column.name)).unwrap_or_default(),
         opt_in: rule.retention.opt_in,
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
-        scope_pattern: dialect.text(per.map_or("^$", |column| pattern(column.kind))),
+        scope_pattern: dialect.text(&per.map_or("^$".to_owned(), |column| pattern(dialect, column.kind))),
         time_type: dialect.kind(rule.end_time.kind),
         key_type: dialect.kind(key.kind),
-        id_type: dialect.kind(purge.id_kind),
-        key_pattern: dialect.text(pattern(key.kind)),
-        first_key: dialect.text(match key.kind {
+        id_type: match (postgres, purge.id_kind) {
+            // Elsewhere the work tables take over the type and the collation of a key that is no number.
+            (false, Kind::Uuid | Kind::Varchar) => "",
+            (_, kind) => dialect.kind(kind),
+        },
+        key_pattern: dialect.text(&pattern(dialect, key.kind)),
+        first_key: first_key(dialect, key.kind, match key.kind {
             Kind::Smallint => "-32768",
             Kind::Integer => "-2147483648",
             Kind::Bigint => "-9223372036854775808",
@@ -705,6 +1158,41 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             Kind::Varchar => "",
             Kind::Timestamp | Kind::Timestamptz => "-infinity",
         }),
+        is_final,
+        is_root,
+        least_time: match rule.end_time.kind {
+            Kind::Timestamptz => "'1970-01-01 00:00:01'",
+            _ => "'1000-01-01 00:00:00'",
+        },
+        greatest_time: match rule.end_time.kind {
+            Kind::Timestamptz => "'2038-01-19 03:14:07'",
+            _ => "'9999-12-31 23:59:59'",
+        },
+        zone_literal: dialect.text(&match (rule.end_time.kind, fixed_offset(&graph.time_zone)) {
+            (Kind::Timestamptz, _) => "+00:00".to_owned(),
+            (_, None) => graph.time_zone.clone(),
+            (_, Some(seconds)) => format!(
+                "{}{:02}:{:02}",
+                if seconds < 0 { '-' } else { '+' },
+                seconds.abs() / 3600,
+                seconds.abs() / 60 % 60
+            ),
+        }),
+        scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
+        scope_within_range: per.map_or("true".to_owned(), |column| {
+            within_range(column.kind, "p_scope")
+        }),
+        scope_as_text: per.map_or("NULL".to_owned(), |column| {
+            format!("CAST(i.{} AS CHAR)", dialect.ident(&column.name))
+        }),
+        key_of_hold: typed(key.kind, "h.`key`"),
+        key_of_text: typed(key.kind, "p_key"),
+        key_within_range: within_range(key.kind, "p_key"),
+        key_as_text: format!("CAST(i.{} AS CHAR)", dialect.ident(&key.name)),
+        now_here: local(graph, rule.end_time.kind, now),
+        cutoff_now: cutoff_now("p.retention_seconds"),
+        cutoff_now_default: cutoff_now(&rule.retention.default.to_string()),
+        cutoff_now_minimum: cutoff_now(&minimum.to_string()),
         cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
         cutoff_of_default: cutoff(&format!(
             "coalesce(p_retention, {})",
@@ -732,10 +1220,18 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             rule.name,
             duration(rule.retention.minimum)
         )),
-        table: dialect.qualified(&graph.schema, &root.name),
-        table_name: escaped(&root.name),
+        policy_check: dialect.text(&format!(
+            // The server reads the text of a CHECK again in the sql_mode of whoever opens the table: no backslashes.
+            "(CASE WHEN rule <> {} THEN true WHEN retention_seconds < {minimum} OR CONCAT(scope, '.') NOT REGEXP {} THEN false ELSE {} END) IS TRUE",
+            dialect.text(&rule.name),
+            dialect.text(&format!("^{}[.]$", per.map_or("", |column| spelling(column.kind)))),
+            per.map_or("true".to_owned(), |column| within_range(column.kind, "scope")),
+        )),
+        table: dialect.qualified(home(graph, dialect), &root.name),
+        table_name: escaped(dialect, &root.name),
         table_literal: dialect.text(&root.name),
         table_list: escaped(
+            dialect,
             &purge
                 .steps
                 .iter()
@@ -744,9 +1240,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 .join(", "),
         ),
         key: dialect.ident(&key.name),
-        key_name: escaped(&key.name),
+        key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
-        end_time_name: escaped(&rule.end_time.name),
+        end_time_name: escaped(dialect, &rule.end_time.name),
         candidates,
         eligible: plan::eligible(rule)
             .iter()
@@ -757,7 +1253,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .hierarchy
             .iter()
             .map(|link| LinkView {
-                table: dialect.qualified(&graph.schema, &graph.table(link.table).name),
+                table: dialect.qualified(home(graph, dialect), &graph.table(link.table).name),
                 parent: dialect.ident(&link.parent.name),
                 child: dialect.ident(&link.child.name),
             })
@@ -766,6 +1262,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         steps,
+        twins,
+        key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
+        zoned: rule.end_time.kind == Kind::Timestamptz,
         artifacts: rule
             .artifacts
             .iter()
@@ -778,16 +1277,74 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
 }
 
 fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
-    let (keys, keys_of_rows) = if edge.parent == rule.root {
-        ("o_members".to_owned(), "p_members".to_owned())
+    let keys = if edge.parent == rule.root {
+        members(dialect)
     } else {
-        (variable(graph, edge.parent), variable(graph, edge.parent))
+        let variable = match dialect {
+            Dialect::Postgres => variable(graph, edge.parent),
+            Dialect::Mysql | Dialect::Mariadb => work_table(graph, edge.parent),
+        };
+        EdgeView {
+            column: String::new(),
+            keys: variable.clone(),
+            keys_of_rows: variable,
+            others: Vec::new(),
+        }
     };
     EdgeView {
         column: dialect.ident(&edge.column.name),
-        keys,
-        keys_of_rows,
+        ..keys
     }
+}
+
+/// What holds the keys of the members: variables on PostgreSQL, a work table elsewhere.
+fn members(dialect: Dialect) -> EdgeView {
+    let (keys, keys_of_rows) = match dialect {
+        Dialect::Postgres => ("o_members", "p_members"),
+        Dialect::Mysql | Dialect::Mariadb => ("work_member", "work_gone"),
+    };
+    EdgeView {
+        column: String::new(),
+        keys: keys.to_owned(),
+        keys_of_rows: keys_of_rows.to_owned(),
+        others: Vec::new(),
+    }
+}
+
+/// Gives each edge of a step the edges before it, and answers the further work tables that this takes.
+fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
+    let mut twins = Vec::new();
+    for step in steps {
+        let before: Vec<(String, String)> = step
+            .edges
+            .iter()
+            .map(|edge| (edge.column.clone(), edge.keys_of_rows.clone()))
+            .collect();
+        for (index, edge) in step.edges.iter_mut().enumerate() {
+            let mut named = vec![&edge.keys_of_rows];
+            for (column, of) in &before[..index] {
+                let times = named.iter().filter(|known| **known == of).count();
+                named.push(of);
+                let keys = match times {
+                    0 => of.clone(),
+                    _ => format!("{of}_{}", times + 1),
+                };
+                if times > 0 {
+                    twins.push(TwinView {
+                        work: keys.clone(),
+                        of: of.clone(),
+                    });
+                }
+                edge.others.push(OtherView {
+                    column: column.clone(),
+                    keys,
+                });
+            }
+        }
+    }
+    twins.sort();
+    twins.dedup();
+    twins
 }
 
 fn artifact_view(
@@ -803,8 +1360,8 @@ fn artifact_view(
         .find(|edge| edge.parent == rule.root)
         .map_or(&table.key[0].name, |edge| &edge.column.name);
     ArtifactView {
-        table: dialect.qualified(&graph.schema, &table.name),
-        table_name: escaped(&table.name),
+        table: dialect.qualified(home(graph, dialect), &table.name),
+        table_name: escaped(dialect, &table.name),
         column: dialect.ident(column),
         host: artifact.host.as_ref().map_or("NULL".to_owned(), |host| {
             format!("t.{}", dialect.ident(host))
@@ -821,6 +1378,32 @@ fn field_view(graph: &Graph, purge: &Purge, field: &ReportField, dialect: Dialec
             .position(|step| step.table == id)
             .map_or(0, |index| index + 1)
     };
+    if dialect != Dialect::Postgres {
+        return FieldView {
+            name: dialect.text(&field.name),
+            // Variables of the same names in both documents, each with a number or a JSON text.
+            value: match &field.figure {
+                Figure::Families => "v_families".to_owned(),
+                Figure::Table(id) => {
+                    format!(
+                        "JSON_VALUE(v_rows, '$[{}]')",
+                        position(*id).saturating_sub(1)
+                    )
+                }
+                Figure::OldestEndTime | Figure::SampleRoots if field.document == Document::Run => {
+                    "NULL".to_owned()
+                }
+                Figure::DurationMs if field.document == Document::Preview => "NULL".to_owned(),
+                Figure::OldestEndTime => "v_oldest".to_owned(),
+                Figure::SampleRoots => "v_samples".to_owned(),
+                Figure::Skipped => "v_skipped".to_owned(),
+                Figure::SkippedFamilies => "v_skips".to_owned(),
+                Figure::DryRun => "v_dry_run".to_owned(),
+                Figure::ArtifactFailures => "v_artifact_failures".to_owned(),
+                Figure::DurationMs => "v_duration".to_owned(),
+            },
+        };
+    }
     let failures = format!(
         "(SELECT count(*) FROM {}.artifact AS a WHERE a.last_error IS NOT NULL)",
         control_name(graph)
@@ -862,37 +1445,59 @@ fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> Orp
     };
     OrphanView {
         literal: dialect.text(&format!("{}.{}", table.name, edge.column.name)),
-        table: dialect.qualified(&graph.schema, &table.name),
+        table: dialect.qualified(home(graph, dialect), &table.name),
         column: dialect.ident(&edge.column.name),
         none,
-        parent: dialect.qualified(&graph.schema, &graph.table(edge.parent).name),
+        parent: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
         parent_column: dialect.ident(&edge.parent_column.name),
     }
 }
 
 fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     let table = graph.table(index.table);
-    let name = index_name(dialect, &table.name, &index.columns);
+    let (columns, conditions) = if dialect.facts().partial_indexes {
+        (&index.columns, &index.conditions[..])
+    } else {
+        (&index.whole_columns, &[][..])
+    };
+    let name = index_name(dialect, &table.name, columns);
+    let columns = columns
+        .iter()
+        .map(|column| dialect.ident(column))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let alter = |change: &str| {
+        dialect.text(&format!(
+            "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = NONE",
+            dialect.qualified(home(graph, dialect), &table.name)
+        ))
+    };
     IndexView {
+        statement: alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name))),
+        undo: alter(&format!("DROP INDEX {}", dialect.ident(&name))),
         literal: dialect.text(&name),
         ident: dialect.ident(&name),
-        qualified: dialect.qualified(&graph.schema, &name),
-        table: dialect.qualified(&graph.schema, &table.name),
+        qualified: dialect.qualified(home(graph, dialect), &name),
+        table: dialect.qualified(home(graph, dialect), &table.name),
         table_literal: dialect.text(&table.name),
-        columns: index
-            .columns
-            .iter()
-            .map(|column| dialect.ident(column))
-            .collect::<Vec<_>>()
-            .join(", "),
-        predicates: index
-            .conditions
+        columns,
+        predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))
             .collect(),
         why: index.why.clone(),
         name,
     }
+}
+
+/// A key before all others, as a literal.
+fn first_key(dialect: Dialect, kind: Kind, first: &str) -> String {
+    let number = matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
+    if number && dialect != Dialect::Postgres {
+        // A text would be compared as a floating-point number.
+        return first.to_owned();
+    }
+    dialect.text(first)
 }
 
 /// `windrow_<table>_<columns>`, cut to the dialect's limit with a hash of the whole name at the end. PostgreSQL keeps
@@ -947,20 +1552,103 @@ fn variable(graph: &Graph, id: TableId) -> String {
     }
 }
 
-/// What a scope or key may look like, as a regular expression. A value has one spelling, the server's own: two policies
-/// for one scope would leave open which of them holds.
-const fn pattern(kind: Kind) -> &'static str {
+/// The work table with the same keys.
+fn work_table(graph: &Graph, id: TableId) -> String {
+    format!("work_{}", variable(graph, id))
+}
+
+/// What a scope or key may look like, as a regular expression without its anchors. A value has one spelling, the
+/// server's own: two policies for one scope would leave open which of them holds.
+fn spelling(kind: Kind) -> &'static str {
     match kind {
         // A cast finds what is out of range.
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "^(0|-?[1-9][0-9]{0,18})$",
-        Kind::Uuid => "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "^.+$",
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "(0|-?[1-9][0-9]{0,18})",
+        Kind::Uuid => "[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}",
+        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => ".+",
     }
 }
 
+/// The same with its anchors.
+fn pattern(dialect: Dialect, kind: Kind) -> String {
+    let inner = spelling(kind);
+    match dialect {
+        Dialect::Postgres => format!("^{inner}$"),
+        // There, $ would let a line break stand at the end.
+        Dialect::Mysql | Dialect::Mariadb => format!("^{inner}\\z"),
+    }
+}
+
+/// A text that looks like a value of a kind, as such a value, as an expression of MySQL.
+fn typed(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Smallint | Kind::Integer | Kind::Bigint => format!("CAST({text} AS SIGNED)"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether a text that looks like a value of a kind is within its range, as a condition of MySQL.
+fn within_range(kind: Kind, text: &str) -> String {
+    let (low, high) = match kind {
+        Kind::Smallint => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Kind::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Kind::Bigint => (i64::MIN, i64::MAX),
+        _ => return "true".to_owned(),
+    };
+    // Nineteen digits and a sign fit a decimal; they would overflow an integer.
+    format!("CAST({text} AS DECIMAL(20)) BETWEEN {low} AND {high}")
+}
+
 /// A name inside a comment or inside a quoted text.
-fn escaped(name: &str) -> String {
-    name.replace('\'', "''").replace(['\n', '\r'], " ")
+fn escaped(dialect: Dialect, name: &str) -> String {
+    let name = name.replace('\'', "''").replace(['\n', '\r'], " ");
+    match dialect {
+        Dialect::Postgres => name,
+        Dialect::Mysql | Dialect::Mariadb => name.replace('\\', "\\\\"),
+    }
+}
+
+/// Schema or database of the application's tables.
+pub fn home(graph: &Graph, dialect: Dialect) -> &str {
+    if dialect.facts().has_schemas {
+        &graph.schema
+    } else {
+        &graph.database
+    }
+}
+
+/// `<control>_<suffix>`; where that is too long, all roles of a control schema are cut alike, with a hash of its name.
+pub fn role_name(dialect: Dialect, control: &str, suffix: &str) -> String {
+    const LONGEST_SUFFIX: usize = "_operator".len();
+    let limit = dialect.facts().role_bytes - LONGEST_SUFFIX;
+    if control.len() <= limit {
+        return format!("{control}_{suffix}");
+    }
+    let hash = &hex12(control)[..8];
+    format!("{}_{hash}_{suffix}", &control[..limit - hash.len() - 1])
+}
+
+/// An instant in UTC, given as an expression of MySQL, as the application writes it.
+fn local(graph: &Graph, kind: Kind, instant: &str) -> String {
+    match (kind, fixed_offset(&graph.time_zone)) {
+        // A TIMESTAMP is compared in the zone of the session, which the routines set to UTC.
+        (Kind::Timestamptz, _) | (_, Some(0)) => instant.to_owned(),
+        (_, Some(seconds)) => format!("{instant} + INTERVAL {seconds} SECOND"),
+        (_, None) => format!(
+            "CONVERT_TZ({instant}, '+00:00', {})",
+            Dialect::Mysql.text(&graph.time_zone)
+        ),
+    }
+}
+
+/// Seconds to add to UTC in a zone that has not changed its clocks since 2000; the servers know the others only where
+/// someone has loaded the time zone tables.
+fn fixed_offset(zone: &str) -> Option<i32> {
+    let since = jiff::Timestamp::from_second(946_684_800).ok()?;
+    let zone = jiff::tz::TimeZone::get(zone).ok()?;
+    zone.following(since)
+        .next()
+        .is_none()
+        .then(|| zone.to_offset(since).seconds())
 }
 
 /// Seconds as people write them.
@@ -971,4 +1659,249 @@ fn duration(seconds: i64) -> String {
         }
     }
     format!("{seconds} seconds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(extra: &str) -> Graph {
+        let text = format!(
+            "name = \"orders\"\n{extra}\n[tables]\norders = {{ key = \"id bigint\" }}\n\
+             lines = {{ parents = [\"order_id -> orders.id\", \"other_id -> orders.id\", \"third_id -> orders.id\"] }}\n\
+             [rules.orders]\nstrategy = \"end-time\"\nroot = \"orders\"\ncandidates = {{ kind = 0 }}\n\
+             final = {{ state = [1, 2] }}\nend_time = \"ended\"\n\
+             retention = {{ default = \"30d\", per = \"shop\", opt_in = true }}\n"
+        );
+        let (spec, findings) = crate::spec::parse(&text);
+        let (graph, more) = crate::graph::build(&spec.expect("a spec"), &text);
+        assert!(
+            findings.is_empty() && more.is_empty(),
+            "{findings:?} {more:?}"
+        );
+        graph
+    }
+
+    fn text(graph: &Graph, dialect: Dialect, name: &str) -> String {
+        let bundle = bundle(graph, dialect).expect("it renders");
+        let file = bundle
+            .files
+            .into_iter()
+            .find(|file| file.path.ends_with(name));
+        file.expect("the file").text
+    }
+
+    #[test]
+    fn a_role_name_fits_and_tells_control_schemas_apart() {
+        let name = role_name(Dialect::Mysql, "windrow_dolphinscheduler", "operator");
+        assert_eq!(name, "windrow_dolphi_d04cb0e5_operator");
+        assert_eq!(name.len(), Dialect::Mysql.facts().role_bytes);
+        assert_ne!(
+            name,
+            role_name(Dialect::Mysql, "windrow_dolphinscheduler_3_2", "operator")
+        );
+        assert_eq!(
+            role_name(Dialect::Mysql, "windrow_orders", "owner"),
+            "windrow_orders_owner"
+        );
+        assert_eq!(
+            role_name(Dialect::Mariadb, "windrow_dolphinscheduler", "operator"),
+            "windrow_dolphinscheduler_operator"
+        );
+    }
+
+    #[test]
+    fn an_event_starts_when_cron_would() {
+        let event = |schedule: &str| {
+            let view = event_view(schedule);
+            format!("{} {} {}", view.every, view.starts, view.guard)
+        };
+        for (schedule, expected) in [
+            ("30 seconds", "EVERY 30 SECOND '2000-01-01 00:00:00' "),
+            ("* * * * *", "EVERY 1 MINUTE '2000-01-01 00:00:00' "),
+            ("*/15 * * * *", "EVERY 15 MINUTE '2000-01-01 00:00:00' "),
+            ("5-59/10 * * * *", "EVERY 10 MINUTE '2000-01-01 00:05:00' "),
+            ("7 * * * *", "EVERY 1 HOUR '2000-01-01 00:07:00' "),
+            ("7 */6 * * *", "EVERY 6 HOUR '2000-01-01 00:07:00' "),
+            ("30 2 * * *", "EVERY 1 DAY '2000-01-01 02:30:00' "),
+            ("30 2 * * 0-7", "EVERY 1 DAY '2000-01-01 02:30:00' "),
+            ("30 2 * * 7", "EVERY 1 WEEK '2000-01-02 02:30:00' "),
+            ("30 2 * * 6", "EVERY 1 WEEK '2000-01-08 02:30:00' "),
+            (
+                "30 2 1 * *",
+                "EVERY 1 HOUR '2000-01-01 00:30:00' HOUR(UTC_TIMESTAMP()) IN (2) AND DAY(UTC_TIMESTAMP()) IN (1)",
+            ),
+            (
+                "30 2 13 * 5",
+                "EVERY 1 HOUR '2000-01-01 00:30:00' HOUR(UTC_TIMESTAMP()) IN (2) AND (DAY(UTC_TIMESTAMP()) IN (13) OR DAYOFWEEK(UTC_TIMESTAMP()) IN (6))",
+            ),
+            (
+                "*/7 * * 1,2 *",
+                "EVERY 1 MINUTE '2000-01-01 00:00:00' MINUTE(UTC_TIMESTAMP()) IN (0, 7, 14, 21, 28, 35, 42, 49, 56) AND MONTH(UTC_TIMESTAMP()) IN (1, 2)",
+            ),
+            (
+                "0 20-23,0-5 * * 1-5",
+                "EVERY 1 HOUR '2000-01-01 00:00:00' HOUR(UTC_TIMESTAMP()) IN (0, 1, 2, 3, 4, 5, 20, 21, 22, 23) AND DAYOFWEEK(UTC_TIMESTAMP()) IN (2, 3, 4, 5, 6)",
+            ),
+        ] {
+            assert_eq!(event(schedule), expected, "{schedule}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_hash_however_a_client_sends_it() {
+        let sent = "CREATE PROCEDURE p()\nBEGIN\n    -- why\n    SELECT 'it''s', '\\\\z';\nEND";
+        let stored = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'it\\'s',\n\n '\\z';\nEND";
+        let other = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'its', 'y';\nEND";
+        assert_eq!(bare_body_hash(sent), bare_body_hash(stored));
+        assert_ne!(bare_body_hash(sent), bare_body_hash(other));
+        assert_eq!(bare_body_hash("DROP TABLE t"), None);
+    }
+
+    #[test]
+    fn delimiters_are_for_files_only() {
+        for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+            let bundle = bundle(&graph(""), dialect).expect("it renders");
+            for file in &bundle.files {
+                for statement in &file.statements {
+                    assert!(
+                        !statement.sql.contains("DELIMITER") && !statement.sql.contains("$$"),
+                        "{}: {}",
+                        file.path,
+                        statement.what
+                    );
+                    assert!(!statement.sql.contains("@body@"), "{}", statement.what);
+                }
+                let count = |what: &str| file.text.matches(what).count();
+                assert_eq!(
+                    count("DELIMITER $$\n"),
+                    count("$$\nDELIMITER ;\n"),
+                    "{}",
+                    file.path
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_comment_in_a_body_has_a_line_of_its_own() {
+        // What stands behind code would not be taken out of the hash, but some clients do not send it.
+        for file in bundle(&graph(""), Dialect::Mysql)
+            .expect("it renders")
+            .files
+        {
+            for line in file.text.lines() {
+                let code = line.split('\'').step_by(2).collect::<Vec<_>>().join("");
+                assert!(
+                    line.trim_start().starts_with("--") || !code.contains("-- "),
+                    "{}: {line}",
+                    file.path
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_scan_index_covers_what_is_compared_with_one_value() {
+        let graph = graph("database = \"shop\"");
+        let mysql = text(&graph, Dialect::Mariadb, "20_indexes.sql");
+        assert!(
+            mysql.contains("ALTER TABLE `shop`.`orders`\n    ADD INDEX IF NOT EXISTS `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"),
+            "{mysql}"
+        );
+        assert!(
+            text(&graph, Dialect::Postgres, "20_indexes.sql")
+                .contains("ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\")\n    WHERE ")
+        );
+    }
+
+    #[test]
+    fn a_row_with_several_parents_is_counted_once() {
+        let mut steps: Vec<StepView> = Vec::new();
+        let edge = |column: &str, keys: &str| EdgeView {
+            column: column.to_owned(),
+            keys: keys.to_owned(),
+            keys_of_rows: keys.to_owned(),
+            others: Vec::new(),
+        };
+        steps.push(StepView {
+            position: 1,
+            table: String::new(),
+            table_literal: String::new(),
+            table_class: String::new(),
+            why: String::new(),
+            edges: vec![
+                edge("a", "w"),
+                edge("b", "w"),
+                edge("c", "k"),
+                edge("d", "w"),
+            ],
+        });
+        let twins = count_once(&mut steps);
+        let others: Vec<Vec<(&str, &str)>> = steps[0]
+            .edges
+            .iter()
+            .map(|edge| {
+                edge.others
+                    .iter()
+                    .map(|it| (it.column.as_str(), it.keys.as_str()))
+                    .collect()
+            })
+            .collect();
+        // No work table twice in a statement.
+        assert_eq!(others[0], []);
+        assert_eq!(others[1], [("a", "w_2")]);
+        assert_eq!(others[2], [("a", "w"), ("b", "w_2")]);
+        assert_eq!(others[3], [("a", "w_2"), ("b", "w_3"), ("c", "k")]);
+        assert_eq!(
+            twins
+                .iter()
+                .map(|twin| twin.work.as_str())
+                .collect::<Vec<_>>(),
+            ["w_2", "w_3"]
+        );
+    }
+
+    #[test]
+    fn probes_are_statements_of_their_server() {
+        let sql = |dialect| -> Vec<String> {
+            probes(&graph(""), dialect)
+                .into_iter()
+                .map(|probe| probe.sql)
+                .collect()
+        };
+        assert_eq!(
+            sql(Dialect::Mysql)[1..3],
+            [
+                "SELECT i.`id` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`orders` AS i ON i.`id` = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
+                "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
+            ]
+        );
+        assert_eq!(
+            sql(Dialect::Postgres)[2],
+            "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY ('{1,2,3}'::bigint[])"
+        );
+    }
+
+    #[test]
+    fn cutoffs_are_counted_in_the_zone_of_the_application() {
+        for (zone, expected) in [
+            ("UTC", ""),
+            ("Asia/Shanghai", "+ INTERVAL 28800 SECOND"),
+            ("Europe/Berlin", "'+00:00', 'Europe/Berlin'"),
+        ] {
+            let text = local(
+                &graph(&format!("time_zone = \"{zone}\"")),
+                Kind::Timestamp,
+                "t",
+            );
+            assert!(text.contains(expected), "{zone}: {text}");
+            let instant = local(
+                &graph(&format!("time_zone = \"{zone}\"")),
+                Kind::Timestamptz,
+                "t",
+            );
+            assert_eq!(instant, "t");
+        }
+    }
 }

@@ -1,11 +1,11 @@
-//! Throw-away PostgreSQL servers for the demo, the tests and the benchmarks.
+//! Throw-away servers for the demo, the tests and the benchmarks: PostgreSQL, MySQL and MariaDB.
 //!
-//! A sandbox is a private cluster in a directory of its own, on a free port of 127.0.0.1 and a Unix socket. It never
+//! A sandbox is a private server in a directory of its own, on a free port of 127.0.0.1 and a Unix socket. It never
 //! touches a server of the system, needs no service manager, and is gone with the process that started it, even when
 //! that process is killed. Linux only: processes are observed through `/proc`.
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -17,7 +17,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tempfile::TempDir;
-use url::Url;
+
+pub mod mysql;
+pub mod postgres;
+
+pub use mysql::Mysql;
+pub use postgres::{Postgres, Settings, installed};
 
 /// How long a server may take to accept connections; recovery after a kill is part of it.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -28,66 +33,81 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often a port that somebody else took first is replaced by another.
 const PORT_ATTEMPTS: usize = 5;
 
-/// Ticks per second of the times in `/proc/*/stat`: the same on every Linux platform that PostgreSQL runs on.
+/// Ticks per second of the times in `/proc/*/stat`: the same on every Linux platform that the servers run on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The longest path of a Unix socket that Linux accepts.
 const SOCKET_PATH_LIMIT: usize = 107;
 
-/// Cleans up after a process that died without doing so: the pipe on its standard input then ends without a line.
-/// SIGQUIT is PostgreSQL's immediate shutdown, which takes the backends along.
+/// How many of the last lines of its log an error about a server quotes.
+const QUOTED_LINES: usize = 40;
+
+/// Cleans up after a process that died without doing so: the pipe on its standard input then ends without a line. The
+/// server is known by its working directory, since it may not have written down its process id yet.
 const WATCHDOG: &str = r#"
 if read -r line; then exit 0; fi
-data=$1/data
-if read -r pid <"$data/postmaster.pid" && [ "/proc/$pid/cwd" -ef "$data" ]; then
-    kill -QUIT "$pid"
-    tries=0
-    while [ "$tries" -lt 80 ] && kill -0 "$pid"; do
-        sleep 0.1
-        tries=$((tries + 1))
+signal=$2
+tries=0
+while [ "$tries" -lt 160 ]; do
+    pids=
+    for cwd in /proc/[0-9]*/cwd; do
+        if [ "$cwd" -ef "$1" ] || [ "$cwd" -ef "$1/data" ]; then
+            pid=${cwd#/proc/}
+            pids="$pids ${pid%/cwd}"
+        fi
     done
-    kill -KILL "$pid"
-fi
+    if [ -z "$pids" ]; then break; fi
+    kill -s "$signal" $pids
+    sleep 0.1
+    tries=$((tries + 1))
+    if [ "$tries" -gt 80 ]; then signal=KILL; fi
+done
 rm -rf "$1"
 "#;
 
-/// What a sandbox should be like.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The folder with `postgres` and `initdb`; found by itself when absent.
-    pub bin_dir: Option<PathBuf>,
-    /// Load the pg_cron extension at start.
-    pub preload_pg_cron: bool,
-    /// The database that pg_cron lives in.
-    pub cron_database: String,
-    /// Write to disk as a production server does. Without it a crash of the machine, not of the server, loses data.
-    pub durable: bool,
-    /// Further lines of `postgresql.conf`; the last one of a name wins.
-    pub extra: Vec<(String, String)>,
-    /// A fixed directory for a server that outlives the process; see [`stop_at`].
-    pub keep_at: Option<PathBuf>,
+/// What differs between the servers for whoever starts and ends them.
+#[derive(Debug)]
+struct Kind {
+    /// Name for people.
+    title: &'static str,
+    /// The file below the data directory whose first line is the process id of a running server.
+    pid_file: &'static str,
+    /// A file that every data directory has.
+    marker: &'static str,
+    /// The socket with the longest name.
+    socket: &'static str,
+    /// What the names of the files that it has beside the data directory start with.
+    files: &'static [&'static str],
+    /// The signal that ends it in good order.
+    stop: &'static str,
+    /// The signal that ends it at once, where its data is of no use any more.
+    abort: &'static str,
+    /// Whom root runs it as; it refuses to run as root. `nobody` where there is none of them.
+    accounts: &'static [&'static str],
+    /// What its log says about a port in use.
+    port_taken: &'static str,
+    /// Whether it accepts connections since it was launched.
+    is_ready: fn(&Instance) -> bool,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            bin_dir: None,
-            preload_pg_cron: false,
-            cron_database: "postgres".to_owned(),
-            durable: false,
-            extra: Vec::new(),
-            keep_at: None,
-        }
+const KINDS: [&Kind; 2] = [&postgres::KIND, &mysql::KIND];
+
+impl Kind {
+    /// The process id of the server that runs in a data directory.
+    fn running(&self, data: &Path) -> Option<u32> {
+        let text = fs::read_to_string(data.join(self.pid_file)).ok()?;
+        let pid = text.lines().next()?.trim().parse().ok()?;
+        runs_in(pid, data).then_some(pid)
     }
 }
 
-/// A PostgreSQL server with the superuser `postgres`, the database `postgres` and no passwords.
+/// A directory and the server that runs in it.
 ///
-/// Dropping it ends the server and removes its directory, unless the directory was chosen with [`Settings::keep_at`].
+/// Dropping it ends the server and removes its directory, unless the directory was chosen by the caller.
 #[derive(Debug)]
-pub struct Postgres {
+struct Instance {
+    kind: &'static Kind,
     dir: PathBuf,
-    bin_dir: PathBuf,
     account: Option<Account>,
     port: u16,
     pid: u32,
@@ -97,139 +117,189 @@ pub struct Postgres {
     temporary: Option<TempDir>,
 }
 
-impl Postgres {
-    /// Creates a cluster and starts its server. A kept directory that has a cluster already is started as it is.
-    pub fn start(settings: &Settings) -> Result<Self> {
-        let bin_dir = find_bin_dir(settings)?;
-        let temporary = match settings.keep_at {
-            Some(_) => None,
-            None => Some(
-                tempfile::Builder::new()
+impl Instance {
+    /// A directory without a running server: the one to keep, or a temporary one.
+    fn new(kind: &'static Kind, keep_at: Option<&Path>) -> Result<Self> {
+        let (dir, temporary) = match keep_at {
+            Some(kept) => (prepare_kept(kind, kept)?, None),
+            None => {
+                let temporary = tempfile::Builder::new()
                     .prefix("windrow-")
                     .tempdir()
-                    .context("cannot create a directory")?,
-            ),
-        };
-        let dir = match (&settings.keep_at, &temporary) {
-            (Some(kept), _) => prepare_kept(kept)?,
-            (None, Some(temporary)) => temporary.path().canonicalize()?,
-            (None, None) => bail!("a sandbox needs a directory"),
+                    .context("cannot create a directory")?;
+                (temporary.path().canonicalize()?, Some(temporary))
+            }
         };
         ensure!(
-            dir.join(".s.PGSQL.65535").as_os_str().len() <= SOCKET_PATH_LIMIT,
+            dir.join(kind.socket).as_os_str().len() <= SOCKET_PATH_LIMIT,
             "the path `{}` is too long for a Unix socket\n\nhint: choose a shorter one, or set TMPDIR",
             dir.display()
         );
-
-        let account = Account::for_server()?;
+        let account = Account::for_server(kind)?;
         if let Some(account) = account {
-            chown(&dir, Some(account.uid), Some(account.gid))
-                .context("cannot hand the directory over")?;
-            fs::set_permissions(&dir, fs::Permissions::from_mode(0o755))?;
+            account.own(&dir)?;
         }
         let watchdog = temporary
             .as_ref()
-            .map(|directory| spawn_watchdog(directory.path()))
+            .map(|directory| spawn_watchdog(directory.path(), kind))
             .transpose()?;
-
-        let mut server = Self {
+        Ok(Self {
+            kind,
             dir,
-            bin_dir,
             account,
             port: 0,
             pid: 0,
             process: None,
             watchdog,
             temporary,
-        };
-        if !server.data().join("PG_VERSION").exists() {
-            server.initialise(settings)?;
-        }
-        for attempt in 1.. {
-            server.port = free_port()?;
-            match server.launch() {
-                Err(error) if attempt < PORT_ATTEMPTS && server.port_was_taken() => drop(error),
-                other => {
-                    other?;
-                    break;
-                }
-            }
-        }
-        Ok(server)
+        })
     }
 
-    /// The server that runs in a directory kept by an earlier process. Dropping the value leaves it alone.
-    pub fn attach(dir: &Path) -> Result<Self> {
+    /// The server that runs in a directory kept by an earlier process. The caller knows its port.
+    fn attach(kind: &'static Kind, dir: &Path) -> Result<Self> {
         let dir = dir
             .canonicalize()
             .with_context(|| format!("cannot open `{}`", dir.display()))?;
-        let data = dir.join("data");
-        let lock = LockFile::read(&data)
-            .filter(|lock| runs_in(lock.pid, &data))
-            .ok_or_else(|| {
-                anyhow!(
-                    "no server runs in `{}`\n\nhint: start one with `windrow demo`",
-                    dir.display()
-                )
-            })?;
-        // The first word of this file is the path of the binary, as PostgreSQL's own pg_ctl uses it to restart.
-        let options = fs::read_to_string(data.join("postmaster.opts"))
-            .context("cannot read `postmaster.opts`")?;
-        let binary = options.split(" \"").next().unwrap_or_default();
-        let bin_dir = Path::new(binary)
-            .parent()
-            .unwrap_or(Path::new("/"))
-            .to_owned();
+        let pid = kind.running(&dir.join("data")).ok_or_else(|| {
+            anyhow!(
+                "no server runs in `{}`\n\nhint: start one with `windrow demo`",
+                dir.display()
+            )
+        })?;
         Ok(Self {
-            account: Account::for_server()?,
+            kind,
+            account: Account::for_server(kind)?,
             dir,
-            bin_dir,
-            port: lock.port,
-            pid: lock.pid,
+            port: 0,
+            pid,
             process: None,
             watchdog: None,
             temporary: None,
         })
     }
 
-    /// The TCP address of a database for a user, who needs no password.
-    pub fn url(&self, database: &str, user: &str) -> String {
-        let mut url = Url::parse("postgresql://127.0.0.1").expect("a constant URL is valid");
-        url.set_port(Some(self.port)).expect("the URL has a host");
-        url.set_username(user).expect("the URL has a host");
-        url.set_path(database);
-        url.into()
+    fn data(&self) -> PathBuf {
+        self.dir.join("data")
     }
 
-    /// The TCP port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
-        self.port
+    fn log(&self) -> PathBuf {
+        self.dir.join("server.log")
     }
 
-    /// The directory of the Unix socket.
-    pub fn socket_dir(&self) -> &Path {
-        &self.dir
+    fn is_initialised(&self) -> bool {
+        self.data().join(self.kind.marker).exists()
     }
 
-    /// A client program of the server's own version, such as `psql`, that connects to this server as `postgres`.
-    pub fn bin(&self, program: &str) -> Command {
-        let mut command = Command::new(self.bin_dir.join(program));
+    /// A program of the server, run by the user who may run it, in a directory that this user may enter.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command
-            .env("PGHOST", &self.dir)
-            .env("PGPORT", self.port.to_string())
-            .env("PGUSER", "postgres")
-            .env("PGDATABASE", "postgres");
+            .current_dir(&self.dir)
+            .env("LC_ALL", "C.UTF-8")
+            // The server's user need not be able to write where the caller's temporary files are.
+            .env("TMPDIR", &self.dir)
+            .stdin(Stdio::null());
+        if let Some(account) = self.account {
+            command.uid(account.uid).gid(account.gid);
+        }
         command
     }
 
-    /// The process id of the postmaster.
-    pub fn pid(&self) -> u32 {
-        self.pid
+    /// Runs a program of the server to its end.
+    fn run(&self, mut command: Command) -> Result<()> {
+        let program = command.get_program().to_owned();
+        let output = command
+            .output()
+            .with_context(|| format!("cannot run `{}`", program.display()))?;
+        ensure!(
+            output.status.success(),
+            "`{}` failed in `{}`\n\n{}",
+            program.display(),
+            self.dir.display(),
+            tail(
+                &[output.stdout, output.stderr]
+                    .map(|text| String::from_utf8_lossy(&text).into_owned())
+                    .concat()
+            )
+        );
+        Ok(())
     }
 
-    /// Kills the postmaster and all its children at once, like a power cut, and waits until they are gone.
-    pub fn kill(&mut self) -> Result<()> {
-        // A stopped postmaster starts no further child between the look and the blow.
+    /// Starts the server on a free port. `command` tells how, for the port that was chosen.
+    fn start(&mut self, command: impl Fn(&Self) -> Command) -> Result<()> {
+        for attempt in 1.. {
+            self.port = free_port()?;
+            match self.launch(command(self)) {
+                Err(error) if attempt < PORT_ATTEMPTS && self.port_was_taken() => drop(error),
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the server on the port that it had.
+    fn restart(&mut self, command: impl Fn(&Self) -> Command) -> Result<()> {
+        self.stop()?;
+        for attempt in 1.. {
+            match self.launch(command(self)) {
+                Err(error) if attempt < PORT_ATTEMPTS && self.port_was_taken() => {
+                    drop(error);
+                    sleep(Duration::from_millis(300));
+                }
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the server and waits until it accepts connections.
+    fn launch(&mut self, mut command: Command) -> Result<()> {
+        let log = File::create(self.log()).context("cannot create the server's log")?;
+        let mut process = command
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            // A Ctrl-C on the terminal is meant for windrow, which ends the server itself.
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", command.get_program().display()))?;
+        self.pid = process.id();
+        let deadline = Instant::now() + START_TIMEOUT;
+        let failure = loop {
+            if (self.kind.is_ready)(self) {
+                self.process = Some(process);
+                return Ok(());
+            }
+            if let Some(status) = process.try_wait()? {
+                break format!("{} ended at start ({status})", self.kind.title);
+            }
+            if Instant::now() > deadline {
+                self.process = Some(process);
+                self.end(self.kind.abort)?;
+                break format!(
+                    "{} was not ready after {} s",
+                    self.kind.title,
+                    START_TIMEOUT.as_secs()
+                );
+            }
+            sleep(Duration::from_millis(10));
+        };
+        bail!("{failure}\n\n{}", tail(&self.read_log()))
+    }
+
+    fn read_log(&self) -> String {
+        fs::read(self.log()).map_or_else(
+            |_| String::new(),
+            |text| String::from_utf8_lossy(&text).into_owned(),
+        )
+    }
+
+    fn port_was_taken(&self) -> bool {
+        self.read_log().contains(self.kind.port_taken)
+    }
+
+    /// Kills the server and all its children at once, like a power cut, and waits until they are gone.
+    fn kill(&mut self) -> Result<()> {
+        // A stopped server starts no further child between the look and the blow.
         signal("STOP", &[self.pid])?;
         let mut family = vec![self.pid];
         let children = children_of(self.pid);
@@ -247,156 +317,9 @@ impl Postgres {
         Ok(())
     }
 
-    /// Starts the server again on the same port, after [`Postgres::kill`], [`Postgres::stop`] or while it runs.
-    pub fn restart(&mut self) -> Result<()> {
-        self.stop()?;
-        for attempt in 1.. {
-            match self.launch() {
-                Err(error) if attempt < PORT_ATTEMPTS && self.port_was_taken() => {
-                    drop(error);
-                    sleep(Duration::from_millis(300));
-                }
-                other => return other,
-            }
-        }
-        Ok(())
-    }
-
     /// Ends the server in good order; does nothing when it does not run.
-    pub fn stop(&mut self) -> Result<()> {
-        self.end("INT")
-    }
-
-    /// User and system time of the postmaster and its children since it was started, those that have ended included.
-    pub fn cpu_seconds(&self) -> f64 {
-        let own = Process::read(self.pid).map_or(0, |process| process.ticks);
-        let children: u64 = children_of(self.pid).iter().map(|child| child.ticks).sum();
-        (own + children) as f64 / TICKS_PER_SECOND
-    }
-
-    fn data(&self) -> PathBuf {
-        self.dir.join("data")
-    }
-
-    fn log(&self) -> PathBuf {
-        self.dir.join("server.log")
-    }
-
-    /// A program of the server, run by the user who may run it, in a directory that this user may enter.
-    fn server_command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.bin_dir.join(program));
-        command
-            .current_dir(&self.dir)
-            .env("LC_ALL", "C.UTF-8")
-            .stdin(Stdio::null());
-        if let Some(account) = self.account {
-            command.uid(account.uid).gid(account.gid);
-        }
-        command
-    }
-
-    fn initialise(&self, settings: &Settings) -> Result<()> {
-        let output = self
-            .server_command("initdb")
-            .args([
-                "--username=postgres",
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
-            ])
-            .arg("--pgdata")
-            .arg(self.data())
-            .output()
-            .with_context(|| format!("cannot run `{}`", self.bin_dir.join("initdb").display()))?;
-        ensure!(
-            output.status.success(),
-            "initdb failed in `{}`\n\n{}",
-            self.dir.display(),
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
-        OpenOptions::new()
-            .append(true)
-            .open(self.data().join("postgresql.conf"))
-            .and_then(|mut file| file.write_all(self.configuration(settings).as_bytes()))
-            .context("cannot write `postgresql.conf`")
-    }
-
-    fn configuration(&self, settings: &Settings) -> String {
-        let durable = if settings.durable { "on" } else { "off" };
-        let socket_dir = self.dir.display().to_string();
-        let mut lines = vec![
-            ("listen_addresses", "127.0.0.1"),
-            ("unix_socket_directories", &socket_dir),
-            ("shared_buffers", "256MB"),
-            ("max_wal_size", "4GB"),
-            ("timezone", "UTC"),
-            ("log_timezone", "UTC"),
-            ("fsync", durable),
-            ("full_page_writes", durable),
-        ];
-        if settings.preload_pg_cron {
-            lines.push(("shared_preload_libraries", "pg_cron"));
-            lines.push(("cron.database_name", &settings.cron_database));
-            lines.push(("cron.host", &socket_dir));
-        }
-        lines.extend(
-            settings
-                .extra
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
-        lines
-            .iter()
-            .map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''")))
-            .collect()
-    }
-
-    /// Starts the postmaster on `self.port` and waits until it accepts connections.
-    fn launch(&mut self) -> Result<()> {
-        let log = File::create(self.log()).context("cannot create the server's log")?;
-        let mut process = self
-            .server_command("postgres")
-            .arg("-D")
-            .arg(self.data())
-            .args(["-p", &self.port.to_string()])
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            // A Ctrl-C on the terminal is meant for windrow, which ends the server itself.
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot run `{}`", self.bin_dir.join("postgres").display()))?;
-        self.pid = process.id();
-        let deadline = Instant::now() + START_TIMEOUT;
-        let failure = loop {
-            if LockFile::read(&self.data()).is_some_and(|lock| lock.pid == self.pid && lock.ready) {
-                self.process = Some(process);
-                return Ok(());
-            }
-            if let Some(status) = process.try_wait()? {
-                break format!("PostgreSQL ended at start ({status})");
-            }
-            if Instant::now() > deadline {
-                self.process = Some(process);
-                self.end("QUIT")?;
-                break format!(
-                    "PostgreSQL was not ready after {} s",
-                    START_TIMEOUT.as_secs()
-                );
-            }
-            sleep(Duration::from_millis(10));
-        };
-        let log = fs::read_to_string(self.log()).unwrap_or_default();
-        let hint = if log.contains("pg_cron") {
-            "\n\nhint: install the extension with `apt-get install postgresql-15-cron` or `make setup`"
-        } else {
-            ""
-        };
-        bail!("{failure}\n\n{}{hint}", log.trim_end())
-    }
-
-    fn port_was_taken(&self) -> bool {
-        fs::read_to_string(self.log()).is_ok_and(|log| log.contains("could not bind IPv4 address"))
+    fn stop(&mut self) -> Result<()> {
+        self.end(self.kind.stop)
     }
 
     fn end(&mut self, name: &str) -> Result<()> {
@@ -430,15 +353,22 @@ impl Postgres {
         self.process = None;
         Ok(())
     }
+
+    /// User and system time of the server and its children since it was started, those that have ended included.
+    fn cpu_seconds(&self) -> f64 {
+        let own = Process::read(self.pid).map_or(0, |process| process.ticks);
+        let children: u64 = children_of(self.pid).iter().map(|child| child.ticks).sum();
+        (own + children) as f64 / TICKS_PER_SECOND
+    }
 }
 
-impl Drop for Postgres {
+impl Drop for Instance {
     fn drop(&mut self) {
         if self.temporary.is_none() {
             return;
         }
         // A failure leaves the watchdog on duty: it ends the server when this process does.
-        if self.end("QUIT").is_err() {
+        if self.end(self.kind.abort).is_err() {
             return;
         }
         if let Some(mut watchdog) = self.watchdog.take() {
@@ -459,19 +389,19 @@ pub fn stop_at(dir: &Path) -> Result<()> {
         .canonicalize()
         .with_context(|| format!("cannot open `{}`", dir.display()))?;
     let data = dir.join("data");
-    ensure!(
-        data.join("PG_VERSION").exists(),
-        "`{}` is not the directory of a sandbox",
-        dir.display()
-    );
-    if LockFile::read(&data).is_some_and(|lock| runs_in(lock.pid, &data)) {
-        Postgres::attach(&dir)?.stop()?;
+    let kind = KINDS
+        .into_iter()
+        .find(|kind| data.join(kind.marker).exists())
+        .ok_or_else(|| anyhow!("`{}` is not the directory of a sandbox", dir.display()))?;
+    if kind.running(&data).is_some() {
+        Instance::attach(kind, &dir)?.stop()?;
     }
     fs::remove_dir_all(&data).with_context(|| format!("cannot remove `{}`", data.display()))?;
     for entry in fs::read_dir(&dir)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name == "server.log" || name.to_string_lossy().starts_with(".s.PGSQL.") {
+        let name = name.to_string_lossy();
+        if name == "server.log" || kind.files.iter().any(|start| name.starts_with(start)) {
             fs::remove_file(entry.path())?;
         }
     }
@@ -490,76 +420,6 @@ pub fn backend_cpu_seconds(pid: u32) -> f64 {
         .map_or(0.0, |process| process.ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// Every PostgreSQL on this machine, by major version: the distribution's, the unpacked ones of `.ci/servers`, and the
-/// one on the PATH. The first of a version wins.
-pub fn installed() -> Vec<(u32, PathBuf)> {
-    let system = numbered("/usr/lib/postgresql".as_ref(), "");
-    let cached = cache_dirs()
-        .into_iter()
-        .flat_map(|cache| numbered(&cache, "postgres-"));
-    let on_path = path_dirs()
-        .into_iter()
-        .filter_map(|dir| Some((major_version(&dir)?, dir)));
-    let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for (major, dir) in system.into_iter().chain(cached).chain(on_path) {
-        if is_bin_dir(&dir) && !found.iter().any(|(known, _)| *known == major) {
-            found.push((major, dir.canonicalize().unwrap_or(dir)));
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The explicit folder, the one in the environment, version 15, or the newest.
-fn find_bin_dir(settings: &Settings) -> Result<PathBuf> {
-    let named = settings
-        .bin_dir
-        .clone()
-        .or_else(|| env::var_os("WINDROW_POSTGRES_BIN").map(PathBuf::from));
-    if let Some(dir) = named {
-        ensure!(
-            is_bin_dir(&dir),
-            "`{}` has no `postgres` and `initdb`\n\nhint: name the folder with the server's programs, such as \
-             /usr/lib/postgresql/15/bin",
-            dir.display()
-        );
-        return dir
-            .canonicalize()
-            .with_context(|| format!("cannot open `{}`", dir.display()));
-    }
-    let found = installed();
-    let chosen = found
-        .iter()
-        .find(|(major, _)| *major == 15)
-        .or(found.last());
-    chosen.map(|(_, dir)| dir.clone()).ok_or_else(|| {
-        anyhow!(
-            "no PostgreSQL server is installed\n\nhint: run `apt-get install postgresql-15` or `make setup`, or set \
-             WINDROW_POSTGRES_BIN to the folder with its programs"
-        )
-    })
-}
-
-fn is_bin_dir(dir: &Path) -> bool {
-    dir.join("postgres").is_file() && dir.join("initdb").is_file()
-}
-
-/// The `bin` folders of the versions in a folder, where a version's folder is named by a prefix and its number.
-fn numbered(folder: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let major = entry
-                .file_name()
-                .to_str()?
-                .strip_prefix(prefix)?
-                .parse()
-                .ok()?;
-            Some((major, entry.path().join("bin")))
-        })
-        .collect()
-}
-
 /// Where `.ci/servers` may have unpacked servers; the one under /var is root's, readable for the server's user.
 fn cache_dirs() -> Vec<PathBuf> {
     let user = env::var_os("XDG_CACHE_HOME")
@@ -574,44 +434,32 @@ fn cache_dirs() -> Vec<PathBuf> {
 }
 
 fn path_dirs() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .filter(|dir| is_bin_dir(dir))
-        .collect()
-}
-
-/// From the answer `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
-fn major_version(bin_dir: &Path) -> Option<u32> {
-    let output = Command::new(bin_dir.join("postgres"))
-        .arg("--version")
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    text.split_whitespace()
-        .nth(2)?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect()
 }
 
 /// A kept directory must be empty, or a sandbox whose server does not run.
-fn prepare_kept(dir: &Path) -> Result<PathBuf> {
+fn prepare_kept(kind: &Kind, dir: &Path) -> Result<PathBuf> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
     let dir = dir.canonicalize()?;
     let data = dir.join("data");
-    if LockFile::read(&data).is_some_and(|lock| runs_in(lock.pid, &data)) {
+    if KINDS.iter().any(|kind| kind.running(&data).is_some()) {
         bail!(
             "a server runs in `{}` already\n\nhint: end it with `windrow demo-down`",
             dir.display()
         );
     }
     ensure!(
-        data.join("PG_VERSION").exists() || fs::read_dir(&dir)?.next().is_none(),
+        data.join(kind.marker).exists() || fs::read_dir(&dir)?.next().is_none(),
         "`{}` is neither empty nor the directory of a sandbox",
         dir.display()
     );
     Ok(dir)
+}
+
+/// The last lines of a log.
+fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
 }
 
 fn free_port() -> Result<u16> {
@@ -621,10 +469,11 @@ fn free_port() -> Result<u16> {
 
 /// A process of its own, since a parent-death signal follows the *thread* that started the child: a test's thread ends
 /// long before the tests do. Pipes are closed on exec, so that only this process keeps the watchdog waiting.
-fn spawn_watchdog(dir: &Path) -> Result<Child> {
+fn spawn_watchdog(dir: &Path, kind: &Kind) -> Result<Child> {
     Command::new("sh")
         .args(["-c", WATCHDOG, "windrow-watchdog"])
         .arg(dir)
+        .arg(kind.abort)
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -667,8 +516,8 @@ struct Account {
 }
 
 impl Account {
-    /// PostgreSQL refuses to run as root, who therefore hands over to `postgres` or `nobody`; nobody else needs to.
-    fn for_server() -> Result<Option<Self>> {
+    /// Root hands over to the server's own user or `nobody`; nobody else needs to.
+    fn for_server(kind: &Kind) -> Result<Option<Self>> {
         let status =
             fs::read_to_string("/proc/self/status").context("cannot read `/proc/self/status`")?;
         let ids = status
@@ -680,13 +529,16 @@ impl Account {
             return Ok(None);
         }
         let users = fs::read_to_string("/etc/passwd").context("cannot read `/etc/passwd`")?;
-        ["postgres", "nobody"]
+        kind.accounts
             .iter()
+            .chain(&["nobody"])
             .find_map(|name| Self::parse(&users, name))
             .map(Some)
             .ok_or_else(|| {
                 anyhow!(
-                    "PostgreSQL cannot run as root\n\nhint: run as another user, or add `postgres`"
+                    "{} cannot run as root\n\nhint: run as another user, or add `{}`",
+                    kind.title,
+                    kind.accounts[0]
                 )
             })
     }
@@ -701,28 +553,16 @@ impl Account {
             gid: fields.next()?.parse().ok()?,
         })
     }
-}
 
-/// What PostgreSQL writes about a running server into `postmaster.pid`.
-struct LockFile {
-    pid: u32,
-    port: u16,
-    ready: bool,
-}
-
-impl LockFile {
-    fn read(data: &Path) -> Option<Self> {
-        let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-        let lines: Vec<&str> = text.lines().map(str::trim).collect();
-        Some(Self {
-            pid: lines.first()?.parse().ok()?,
-            port: lines.get(3).and_then(|line| line.parse().ok()).unwrap_or(0),
-            ready: lines.get(7) == Some(&"ready"),
-        })
+    /// Hands a directory over; others may enter it.
+    fn own(self, dir: &Path) -> Result<()> {
+        chown(dir, Some(self.uid), Some(self.gid)).context("cannot hand the directory over")?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
+        Ok(())
     }
 }
 
-/// A postmaster's working directory is its data directory, which tells it from a later process with the same id.
+/// A server's working directory is its data directory, which tells it from a later process with the same id.
 fn runs_in(pid: u32, data: &Path) -> bool {
     fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == data)
 }

@@ -40,10 +40,14 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", example = &"Apache DolphinScheduler 3.4")]
     pub title: Option<Text>,
-    /// Schema (PostgreSQL) or database (MySQL, MariaDB) of the application's tables.
+    /// Schema of the application's tables on PostgreSQL.
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "public"))]
     pub schema: Option<Text>,
+    /// Database of the application's tables on MySQL and MariaDB; the name of the spec if left out.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"dolphinscheduler")]
+    pub database: Option<Text>,
     /// IANA time zone in which the application writes its zone-less timestamps.
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "UTC"), example = &"Europe/Berlin")]

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Exit, Session, show};
+use crate::calls::List;
 use crate::cli::{Artifacts, Drain, WithOutput};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -25,11 +26,7 @@ pub(super) fn artifacts(command: &Artifacts, ui: &Ui) -> anyhow::Result<Exit> {
 
 fn list(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let sql = format!(
-        "SELECT coalesce(jsonb_agg(to_jsonb(t) ORDER BY artifact_id), '[]')::text FROM {}.artifact t",
-        session.control
-    );
-    let document = session.document(&sql, &[])?;
+    let document = session.documents(&session.calls.list(List::Artifact), &[])?;
     show(ui, args.output, &document, |document| {
         report::rows(
             document,
@@ -52,13 +49,9 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
     let template = Template::parse(&args.command)?;
     let mut session = Session::open(&args.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
-    let claim = format!(
-        "SELECT artifact_id::text, host, path FROM {}.claim_artifacts($1::int)",
-        session.control
-    );
-    let finish = format!(
-        "SELECT {}.finish_artifact($1::bigint, $2)::text",
-        session.control
+    let (claim, finish) = (
+        session.calls.claim_artifacts(),
+        session.calls.finish_artifact(),
     );
     let (mut removed, mut failed) = (0, 0);
     let mut progress = ui.progress("artifacts", None);

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, address, explain_diagnostic, probes, read_spec};
+use super::{Exit, address, calls, explain_diagnostic, probes, read_spec};
+use crate::calls::Calls;
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
 use crate::failure::{self, Failure};
 use crate::fit::{self, Finding, Severity};
 use crate::graph::Graph;
+use crate::render;
 use crate::ui::{Ui, counted};
 
 /// Checks, or explains a code.
@@ -38,7 +40,9 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
         None => Vec::new(),
         Some(url) => {
             let url = address(Some(url), args.password_file.as_deref())?;
-            compare(&graph, db::connect(&url)?.as_mut(), args.threshold)?
+            let mut database = db::connect(&url)?;
+            let calls = calls(&graph, database.server()?.dialect);
+            compare(&graph, &calls, database.as_mut(), args.threshold)?
         }
     };
     match args.output {
@@ -69,25 +73,22 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
 /// Everything that the live database says about the spec.
 pub(super) fn compare(
     graph: &Graph,
+    calls: &Calls,
     database: &mut dyn Database,
     threshold: i64,
 ) -> anyhow::Result<Vec<Finding>> {
-    let catalog = database.catalog(&graph.schema)?;
+    let mut catalog = database.catalog(render::home(graph, calls.dialect()))?;
+    catalog.spell_like(&fit::names(graph));
     let mut findings = fit::compare(graph, &catalog);
     let mut planned = Vec::new();
     let mut denied = Vec::new();
-    for probe in probes(graph) {
-        let sql = format!("EXPLAIN (FORMAT JSON) {}", probe.sql);
-        match database.query(&sql, &[]).and_then(super::document) {
+    for probe in probes(graph, calls.dialect()) {
+        match database.query(&calls.explain(&probe.sql), &[]) {
             Ok(plan) => planned.extend(fit::judge_plan(
-                &probe.what,
-                &plan,
-                &catalog,
-                &findings,
-                threshold,
+                &probe, &plan, &catalog, &findings, threshold,
             )),
             // One role without rights is one finding, not one for each statement.
-            Err(error) if failure::sqlstate(&error) == Some("42501") => denied.push(probe.what),
+            Err(error) if failure::is_denied(&error) => denied.push(probe.what),
             Err(error) => planned.extend(fit::unplanned(
                 &probe.what,
                 &probe.table,
@@ -96,7 +97,7 @@ pub(super) fn compare(
             )),
         }
     }
-    planned.extend(fit::denied(graph, &denied));
+    planned.extend(fit::denied(&catalog, &denied));
     findings.extend(planned);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(findings)

@@ -6,22 +6,24 @@ use std::time::{Duration, Instant};
 
 use clap::Parser as _;
 
-use super::{Exit, dispatch};
+use super::{Exit, bundle, dispatch, load};
+use crate::bundle::Bundle;
 use crate::cli::{Cli, Demo};
-use crate::db::{self, Database};
-use crate::demo::dolphinscheduler;
+use crate::db::Database;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::sandbox::{self, Postgres, Settings};
-use crate::ui::{Ui, count, duration};
+use crate::sandbox;
+use crate::ui::{Ui, duration};
+
+mod stage;
+
+use stage::Stage;
 
 /// The spec of the demo, for a binary that is used without a checkout.
 const SPEC: &str = include_str!("../../specs/dolphinscheduler.toml");
 
 /// Where the spec stands in a checkout.
 const SPEC_PATH: &str = "specs/dolphinscheduler.toml";
-
-/// The database of the demo.
-const DATABASE: &str = "scheduler";
 
 /// Tells the story, or ends it.
 pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
@@ -30,14 +32,11 @@ pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
         return down(&dir, ui);
     }
     let started = Instant::now();
-    if dir.exists() {
-        sandbox::stop_at(&dir)?;
-    }
-    let server = start(&dir, ui)?;
-    let url = server.url(DATABASE, "postgres");
-    load(&server, args.families, ui)?;
-    tell(&dir, &url, ui)?;
-    farewell(&url, started.elapsed(), ui);
+    clear(&dir)?;
+    let stage = Stage::start(args.dialect, &dir, ui)?;
+    stage.load(args.families, ui)?;
+    tell(&dir, &stage, ui)?;
+    farewell(&stage, started.elapsed(), ui);
     Ok(Exit::Clean)
 }
 
@@ -46,14 +45,22 @@ fn down(dir: &Path, ui: &Ui) -> anyhow::Result<Exit> {
         ui.note("no demo is running");
         return Ok(Exit::Clean);
     }
-    sandbox::stop_at(dir)?;
+    clear(dir)?;
+    ui.note("the demo's server is stopped and removed");
+    Ok(Exit::Clean)
+}
+
+/// Ends the server of an earlier demo, if there is one, and removes its directory with the files it generated.
+fn clear(dir: &Path) -> anyhow::Result<()> {
+    if dir.join("data").exists() {
+        sandbox::stop_at(dir)?;
+    }
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(|error| {
             Failure::new(format!("cannot remove `{}`", dir.display())).caused_by(error)
         })?;
     }
-    ui.note("the demo's server is stopped and removed");
-    Ok(Exit::Clean)
+    Ok(())
 }
 
 /// One demo per user: a fixed directory below the system's temporary one.
@@ -67,78 +74,12 @@ fn directory() -> PathBuf {
     ))
 }
 
-fn start(dir: &Path, ui: &Ui) -> anyhow::Result<Postgres> {
-    chapter(ui, "A throw-away PostgreSQL with pg_cron");
-    let clock = Instant::now();
-    let server = Postgres::start(&Settings {
-        preload_pg_cron: true,
-        cron_database: DATABASE.to_owned(),
-        keep_at: Some(dir.to_owned()),
-        durable: true,
-        ..Settings::default()
-    })?;
-    let mut admin = db::connect(&server.url("postgres", "postgres").parse()?)?;
-    let version = admin.server()?.version_num;
-    admin.execute(&format!("CREATE DATABASE {DATABASE}"))?;
-    ui.done(
-        &format!(
-            "PostgreSQL {}.{} in `{}`, port {}",
-            version / 10_000,
-            version % 10_000,
-            dir.display(),
-            server.port()
-        ),
-        clock.elapsed(),
-    );
-    Ok(server)
-}
-
-/// The real schema and a history with everything that makes a clean-up hard.
-fn load(server: &Postgres, families: u32, ui: &Ui) -> anyhow::Result<()> {
-    chapter(
-        ui,
-        "Apache DolphinScheduler 3.4: the real schema, half a year of history",
-    );
-    let mut database = db::connect(&server.url(DATABASE, "postgres").parse()?)?;
-    let clock = Instant::now();
-    database.execute(dolphinscheduler::SCHEMA_34)?;
-    database.execute("CREATE EXTENSION IF NOT EXISTS pg_cron")?;
-    ui.done(
-        "53 tables, with their stock indexes and not one foreign key",
-        clock.elapsed(),
-    );
-    let clock = Instant::now();
-    database.execute(&format!(
-        "SET {} = {families}",
-        dolphinscheduler::FAMILIES_SETTING
-    ))?;
-    database.execute(dolphinscheduler::HISTORY_34)?;
-    let took = clock.elapsed();
-    database.execute("VACUUM ANALYZE")?;
-    let rows = number(
-        database.as_mut(),
-        "SELECT sum(n_live_tup)::text FROM pg_stat_user_tables WHERE relname LIKE 't_ds_%'",
-    )?;
-    ui.done(
-        &format!("{} rows: nested and dynamic sub-workflows, shared ones, circles, dead links, running and undated members", count(rows)),
-        took,
-    );
-    Ok(())
-}
-
 /// The commands of a first day with windrow.
-fn tell(dir: &Path, url: &str, ui: &Ui) -> anyhow::Result<()> {
+fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     let spec = spec(dir)?;
     let spec = spec.as_str();
-    let mut database = db::connect(&url.parse()?)?;
-    let projects: Vec<String> = database
-        .query(
-            "SELECT DISTINCT project_code::text FROM t_ds_workflow_instance ORDER BY 1",
-            &[],
-        )?
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect();
+    let url = stage.url.as_str();
+    let projects = stage.projects()?;
     let generated = dir.join("generated").display().to_string();
     // The server's user owns the directory; the files are the user's own.
     let generated = if fs::create_dir_all(&generated).is_ok() {
@@ -155,8 +96,17 @@ fn tell(dir: &Path, url: &str, ui: &Ui) -> anyhow::Result<()> {
     ui.command(&format!("windrow install {spec}"));
     let clock = Instant::now();
     run(&["install", spec], url, &Ui { quiet: true })?;
+    let bundle = bundle(&load(Path::new(spec), &Ui { quiet: true })?, stage.dialect)?;
     ui.done(
-        "control schema, 5 indexes, 39 routines that explain themselves, roles, hourly pg_cron job",
+        &format!(
+            "control schema, {} indexes, {} routines that explain themselves, roles, an hourly {}",
+            created(&bundle, &["index"]),
+            created(&bundle, &["function", "procedure"]),
+            match stage.dialect {
+                Dialect::Postgres => "pg_cron job",
+                Dialect::Mysql | Dialect::Mariadb => "event",
+            }
+        ),
         clock.elapsed(),
     );
     chapter(
@@ -204,7 +154,19 @@ fn tell(dir: &Path, url: &str, ui: &Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn farewell(url: &str, took: Duration, ui: &Ui) {
+/// How many objects of some kinds the bundle creates.
+fn created(bundle: &Bundle, kinds: &[&str]) -> usize {
+    let is_one = |what: &str| {
+        let kind = what.strip_prefix("create ").unwrap_or_default();
+        kinds.iter().any(|one| kind.starts_with(one))
+    };
+    let statements = bundle.files.iter().flat_map(|file| &file.statements);
+    statements
+        .filter(|statement| is_one(&statement.what))
+        .count()
+}
+
+fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
     chapter(
         ui,
         &format!(
@@ -213,14 +175,16 @@ fn farewell(url: &str, took: Duration, ui: &Ui) {
         ),
     );
     ui.data(&format!(
-        "  export WINDROW_URL='{url}'\n  \
+        "  export WINDROW_URL='{}'\n  \
          windrow preview {SPEC_PATH} --output json           what is left, as a document\n  \
          windrow run {SPEC_PATH}                             a second run deletes nothing\n  \
          windrow purge {SPEC_PATH} --key 9                   one family by hand: refused with its reason\n  \
          windrow artifacts list {SPEC_PATH}                  log files of the deleted tasks\n  \
          windrow pause {SPEC_PATH} --reason 'let me look'    the kill switch\n  \
-         psql \"$WINDROW_URL\" -c '\\df+ windrow_dolphinscheduler.*'\n\n\
-         `windrow` is target/release/windrow. `make demo-down` stops the server and removes it."
+         {}\n\n\
+         `windrow` is target/release/windrow. `make demo-down` stops the server and removes it.",
+        stage.url,
+        stage.list_routines()
     ));
 }
 

@@ -2,10 +2,12 @@
 
 use similar::TextDiff;
 
-use super::{Exit, bundle, load};
+use super::{Exit, load};
 use crate::bundle::Stale;
 use crate::cli::Generate;
+use crate::dialect::DIALECTS;
 use crate::failure::Failure;
+use crate::render;
 use crate::ui::{Ui, counted};
 
 /// Writes or checks the files.
@@ -13,7 +15,10 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
     // Every spec is read before the first file is written.
     let mut bundles = Vec::new();
     for spec in &args.specs {
-        bundles.push(bundle(&load(spec, ui)?)?);
+        let graph = load(spec, ui)?;
+        for dialect in DIALECTS {
+            bundles.push(render::bundle(&graph, *dialect)?);
+        }
     }
     let mut stale = Vec::new();
     for bundle in &bundles {

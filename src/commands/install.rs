@@ -6,25 +6,28 @@ use super::check::{compare, record, stops, summary};
 use super::{Exit, Session, bundle};
 use crate::bundle::{File, Statement};
 use crate::cli::Install;
-use crate::db::Database;
+use crate::db::Server;
+use crate::dialect::Dialect;
 use crate::failure::{self, Failure};
 use crate::fit::Severity;
 use crate::interrupt;
 use crate::ui::Ui;
 
-/// The oldest server that the generated SQL runs on.
-const OLDEST: u32 = 14;
-
 /// Applies the bundle.
 pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let bundle = bundle(&session.graph)?;
+    let bundle = bundle(&session.graph, session.server.dialect)?;
     let files = chosen(&bundle.files, &args.skip)?;
-    fit_server(session.database.as_mut())?;
+    fit_server(&session.server)?;
     interrupt::cancels(session.database.cancel())?;
-    lock(session.database.as_mut(), &bundle.control)?;
+    lock(&mut session, &bundle.control)?;
 
-    let findings = compare(&session.graph, session.database.as_mut(), args.threshold)?;
+    let findings = compare(
+        &session.graph,
+        &session.calls,
+        session.database.as_mut(),
+        args.threshold,
+    )?;
     let stopping = findings.iter().filter(|finding| stops(finding)).count();
     for finding in findings
         .iter()
@@ -42,7 +45,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     for file in &files {
         apply(&mut session, file, ui)
             .map_err(|error| interrupt::explain(error, &file.path))
-            .map_err(|error| failed(file, &applied, error))?;
+            .map_err(|error| failed(file, session.server.dialect, &applied, error))?;
         for notice in session.database.notices() {
             ui.warning(&notice);
         }
@@ -51,10 +54,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     // An installation without overruled findings takes the note of an earlier one away.
     let overruled = (stopping > 0).then(|| record(&findings).to_string());
     if overruled.is_some() || is_forced(&mut session) {
-        let sql = format!(
-            "SELECT {}.record_forced_install($1::jsonb)::text",
-            session.control
-        );
+        let sql = session.calls.ask("record_forced_install");
         session.database.query(&sql, &[overruled.as_deref()])?;
     }
     if stopping > 0 {
@@ -76,13 +76,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
 
 /// Whether an earlier installation overruled something; a role that may not read this may not clear it either.
 fn is_forced(session: &mut Session) -> bool {
-    let sql = format!(
-        "SELECT 1 FROM {}.control WHERE forced_install IS NOT NULL",
-        session.control
-    );
     session
         .database
-        .query(&sql, &[])
+        .query(&session.calls.forced_install(), &[])
         .is_ok_and(|rows| !rows.is_empty())
 }
 
@@ -114,35 +110,49 @@ fn name(file: &File) -> &str {
     file.path.rsplit('/').next().unwrap_or(&file.path)
 }
 
-fn fit_server(database: &mut dyn Database) -> anyhow::Result<()> {
-    let server = database.server()?;
-    if server.version_num / 10_000 < OLDEST {
+fn fit_server(server: &Server) -> anyhow::Result<()> {
+    let facts = server.dialect.facts();
+    let (major, minor) = server.release();
+    if (major, minor) < facts.minimum_version {
+        let (oldest, oldest_minor) = facts.minimum_version;
+        let version = |major: u32, minor: u32| match server.dialect {
+            Dialect::Postgres => major.to_string(),
+            Dialect::Mysql | Dialect::Mariadb => format!("{major}.{minor}"),
+        };
         return Err(Failure::new(format!(
-            "the server is PostgreSQL {}, and windrow needs {OLDEST} or later",
-            server.version_num / 10_000
+            "the server is {} {}, and windrow needs {} or later",
+            facts.title,
+            version(major, minor),
+            version(oldest, oldest_minor)
         ))
         .into());
     }
-    if server.in_recovery {
+    if server.in_recovery && (server.read_only || server.dialect == Dialect::Postgres) {
         return Err(Failure::new("the server is a standby")
             .hint("connect to the primary")
             .into());
     }
     if server.read_only {
-        return Err(Failure::new("the session is read-only")
-            .hint("connect with a role or a database without `default_transaction_read_only`")
-            .into());
+        let failure = Failure::new("the session is read-only");
+        return Err(match server.dialect {
+            Dialect::Postgres => failure.hint(
+                "connect with a role or a database without `default_transaction_read_only`",
+            ),
+            Dialect::Mysql | Dialect::Mariadb => failure.hint(
+                "`read_only`, `super_read_only` or `transaction_read_only` is on: connect to the primary, or have it turned off",
+            ),
+        }
+        .into());
     }
     Ok(())
 }
 
 /// Two installations at once would trip over each other; the lock goes with the session.
-fn lock(database: &mut dyn Database, control: &str) -> anyhow::Result<()> {
-    database.execute("SET statement_timeout = 0")?;
-    let rows = database.query(
-        "SELECT pg_try_advisory_lock(hashtext('windrow install'), hashtext($1))",
-        &[Some(control)],
-    )?;
+fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
+    session.database.execute(session.calls.unlimited())?;
+    let rows = session
+        .database
+        .query(&session.calls.lock_install(), &[Some(control)])?;
     if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
         return Ok(());
     }
@@ -190,19 +200,17 @@ fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow:
     let done = session.database.execute(&statement.sql);
     drop(progress);
     done.map_err(|error| Failure::new(format!("cannot {}", statement.what)).caused_by(error))?;
-    ui.done(&statement.what, start.elapsed());
+    if is_object(statement) {
+        ui.done(&statement.what, start.elapsed());
+    }
     Ok(())
 }
 
 /// CREATE INDEX CONCURRENTLY that failed leaves an invalid index, which IF NOT EXISTS would then take for the real one.
 fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
-    let sql = "
-        SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname), x.relname,
-               (SELECT p.pid FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
-        FROM pg_index i
-        JOIN pg_class x ON x.oid = i.indexrelid
-        JOIN pg_namespace n ON n.oid = x.relnamespace
-        WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
+    let Some(sql) = session.calls.unfinished_indexes() else {
+        return Ok(());
+    };
     let schema = session.graph.schema.clone();
     for row in session.database.query(sql, &[Some(&schema)])? {
         let cell = |at: usize| row.get(at).cloned().flatten();
@@ -237,25 +245,33 @@ fn names(sql: &str, name: &str) -> bool {
             .any(|word| word == name)
 }
 
-fn failed(file: &File, applied: &[&str], error: anyhow::Error) -> Failure {
+fn failed(file: &File, dialect: Dialect, applied: &[&str], error: anyhow::Error) -> Failure {
     let state = match applied {
         [] => "no file is applied".to_owned(),
         [one] => format!("`{one}` is applied"),
         many => format!("`{}` are applied", many.join("`, `")),
     };
-    let fate = if file.statements.iter().any(|statement| statement.alone) {
+    // MySQL and MariaDB commit each CREATE and DROP.
+    let in_parts =
+        dialect != Dialect::Postgres || file.statements.iter().any(|statement| statement.alone);
+    let fate = if in_parts {
         "what it had finished stays"
     } else {
         "it was rolled back"
     };
-    let denied = failure::sqlstate(&error) == Some("42501");
+    let denied = failure::is_denied(&error);
     let mut failure = Failure::new(format!("cannot install `{}`", name(file)))
         .caused_by(error)
         .detail(format!("{fate}; {state}"));
     if denied {
-        failure = failure.hint(
-            "who installs must own the tables, and may create schemas in the database and roles (CREATEROLE)",
-        );
+        failure = failure.hint(match dialect {
+            Dialect::Postgres => {
+                "who installs must own the tables, and may create schemas in the database and roles (CREATEROLE)"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "who installs needs all rights on the control database, select, delete and index on the tables, and CREATE ROLE"
+            }
+        });
     }
     failure
         .hint("running `windrow install` again is safe: it goes over what stands and on from there")
@@ -265,10 +281,9 @@ fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
     if ui.quiet {
         return;
     }
-    let sql = format!("SELECT armed FROM {}.control", session.control);
     let armed = session
         .database
-        .query(&sql, &[])
+        .query(&session.calls.armed(), &[])
         .ok()
         .and_then(|rows| rows.first()?.first()?.clone());
     if armed.as_deref() == Some("true") {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Exit, Session, options, show};
+use crate::calls::List;
 use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
@@ -21,7 +22,7 @@ pub(super) fn policy(command: &Policy, ui: &Ui) -> anyhow::Result<Exit> {
                 ("by", "changed_by"),
                 ("note", "note"),
             ];
-            list(args, "policy", "rule, scope", &columns, ui)
+            list(args, List::Policy, &columns, ui)
         }
         Policy::Set(args) => {
             let document = options([
@@ -68,7 +69,7 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
                 ("by", "placed_by"),
                 ("reason", "reason"),
             ];
-            list(args, "hold", "rule, key", &columns, ui)
+            list(args, List::Hold, &columns, ui)
         }
         Hold::Set(args) => {
             let document = options([
@@ -119,7 +120,7 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 ("changed", "changed_at"),
                 ("by", "changed_by"),
             ];
-            list(args, "setting", "rule, name", &columns, ui)
+            list(args, List::Setting, &columns, ui)
         }
         Setting::Set(args) => {
             let document = document(&args.rule, &args.name, args.value.clone().into());
@@ -147,8 +148,7 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
 /// Allows runs to delete.
 pub(super) fn arm(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(args, ui)?;
-    let sql = format!("CALL {}.arm()", session.control);
-    session.database.query(&sql, &[])?;
+    session.database.query(&session.calls.order("arm"), &[])?;
     ui.note(&format!(
         "armed: runs of `{}` delete from now on in {}",
         session.graph.name, session.url
@@ -159,9 +159,8 @@ pub(super) fn arm(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
 /// Stops the run in progress after its batch, and lets none start.
 pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let sql = format!("CALL {}.pause($1)", session.control);
     session.database.query(
-        &sql,
+        &session.calls.pause(),
         &[Some(args.reason.as_deref().unwrap_or("no reason given"))],
     )?;
     ui.note("paused: a run in progress stops after its batch");
@@ -171,42 +170,32 @@ pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
 /// Lets runs start again.
 pub(super) fn resume(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(args, ui)?;
-    let sql = format!("CALL {}.resume()", session.control);
-    session.database.query(&sql, &[])?;
+    session
+        .database
+        .query(&session.calls.order("resume"), &[])?;
     ui.note("resumed");
     Ok(Exit::Clean)
 }
 
 fn set(
     on: &OnDatabase,
-    function: &str,
+    routine: &str,
     document: Value,
     done: &str,
     ui: &Ui,
 ) -> anyhow::Result<Exit> {
     let mut session = Session::open(on, ui)?;
-    // What such a function answers, if anything, is not for people.
-    let sql = format!("SELECT {}.{function}($1::jsonb)::text", session.control);
+    // What such a routine answers, if anything, is not for people.
     session
         .database
-        .query(&sql, &[Some(&document.to_string())])?;
+        .query(&session.calls.ask(routine), &[Some(&document.to_string())])?;
     ui.note(done);
     Ok(Exit::Clean)
 }
 
-fn list(
-    args: &WithOutput,
-    table: &str,
-    order: &str,
-    columns: &[(&str, &str)],
-    ui: &Ui,
-) -> anyhow::Result<Exit> {
+fn list(args: &WithOutput, what: List, columns: &[(&str, &str)], ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let sql = format!(
-        "SELECT coalesce(jsonb_agg(to_jsonb(t) ORDER BY {order}), '[]')::text FROM {}.{table} t",
-        session.control
-    );
-    let document = session.document(&sql, &[])?;
+    let document = session.documents(&session.calls.list(what), &[])?;
     show(ui, args.output, &document, |document| {
         let mut rows = document.clone();
         for row in rows.as_array_mut().into_iter().flatten() {

@@ -10,7 +10,7 @@ use crate::ui::Ui;
 /// Asks for the preview and shows it.
 pub(super) fn preview(args: &Preview, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
-    let document = session.call("preview", &Value::from(selection(&args.selection)))?;
+    let document = session.ask("preview", &Value::from(selection(&args.selection)))?;
     show(ui, args.with.output, &document, report::preview);
     Ok(Exit::Clean)
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{Exit, Session, document, selection, show};
+use crate::calls::Calls;
 use crate::cli::{Output, Purge, Run};
 use crate::db::{self, Database};
 use crate::failure::Failure;
@@ -59,7 +60,7 @@ pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
 /// How many families a run will take, for the bar; a run does not depend on it.
 fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
     ui.note("counting what would go (`--no-estimate` leaves this out)");
-    match session.call("preview", options) {
+    match session.ask("preview", options) {
         Ok(preview) => {
             let rules = preview["rules"]
                 .as_array()
@@ -89,7 +90,7 @@ fn call(
     ui: &Ui,
 ) -> anyhow::Result<Exit> {
     let backend = session.database.session()?;
-    prepare(session.database.as_mut())?;
+    prepare(session.database.as_mut(), &session.calls)?;
     interrupt::cancels(session.database.cancel())?;
     // Without a second session the run goes unseen, which is no reason not to run.
     let watcher = match db::connect(&session.url) {
@@ -99,12 +100,9 @@ fn call(
             None
         }
     };
-    let statement = format!("CALL {}.{procedure}($1::jsonb)", session.control);
-    let name = format!(
-        "CALL {}.{procedure}('{options}')",
-        session.control.replace('"', "")
-    );
-    let control = session.control.clone();
+    let statement = session.calls.perform(procedure);
+    let name = session.calls.shown(procedure, &options.to_string());
+    let progress = session.calls.progress();
     let parameter = options.to_string();
     let rows = thread::scope(|scope| {
         let (done, result) = mpsc::channel();
@@ -113,7 +111,7 @@ fn call(
             // The receiver waits for exactly this one message.
             let _ = done.send(database.query(&statement, &[Some(&parameter)]));
         });
-        watch(&result, watcher, &control, backend, total, procedure, ui)
+        watch(&result, watcher, &progress, backend, total, procedure, ui)
     });
     let document = document(rows.map_err(|error| interrupt::explain(error, &name))?)?;
     if document.is_null() {
@@ -130,10 +128,12 @@ fn call(
 }
 
 /// Settings of the session that runs: its own budget limits it, and it ends when this process is gone.
-fn prepare(database: &mut dyn Database) -> anyhow::Result<()> {
-    database.execute("SET statement_timeout = 0")?;
+fn prepare(database: &mut dyn Database, calls: &Calls) -> anyhow::Result<()> {
+    database.execute(calls.unlimited())?;
     // Not every system has it; there, a run whose client vanished goes on to its end.
-    let _ = database.execute("SET client_connection_check_interval = '10s'");
+    if let Some(sql) = calls.watch_client() {
+        let _ = database.execute(sql);
+    }
     Ok(())
 }
 
@@ -143,20 +143,14 @@ type Answer = anyhow::Result<Vec<db::Row>>;
 fn watch(
     result: &mpsc::Receiver<Answer>,
     mut watcher: Option<Box<dyn Database>>,
-    control: &str,
-    backend: i32,
+    sql: &str,
+    backend: i64,
     total: Option<u64>,
     what: &str,
     ui: &Ui,
 ) -> Answer {
     let mut progress = ui.progress(what, total.filter(|total| *total > 0));
     let start = Instant::now();
-    let sql = format!(
-        "SELECT coalesce(sum(p.families), 0)::bigint, coalesce(sum(p.deleted_rows), 0)::bigint, \
-                coalesce(sum(p.batches), 0)::bigint \
-         FROM {control}.run r JOIN {control}.run_rule p USING (run_id) \
-         WHERE r.status = 'running' AND r.backend_pid = $1::int"
-    );
     loop {
         match result.recv_timeout(POLL_EVERY) {
             Ok(answer) => return answer,
@@ -168,7 +162,7 @@ fn watch(
         let Some(database) = &mut watcher else {
             continue;
         };
-        let Ok(rows) = database.query(&sql, &[Some(&backend.to_string())]) else {
+        let Ok(rows) = database.query(sql, &[Some(&backend.to_string())]) else {
             watcher = None;
             continue;
         };

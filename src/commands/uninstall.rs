@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Lists or drops what install made.
 pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let bundle = bundle(&session.graph)?;
+    let bundle = bundle(&session.graph, session.server.dialect)?;
     let file = bundle.files.iter().find(|file| {
         file.path
             .rsplit('/')
@@ -39,10 +39,11 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         let done = match group.as_slice() {
             [statement] if statement.alone => {
                 let start = Instant::now();
-                session
-                    .database
-                    .execute(&statement.sql)
-                    .map(|()| ui.done(&statement.what, start.elapsed()))
+                session.database.execute(&statement.sql).map(|()| {
+                    if drops(statement) {
+                        ui.done(&statement.what, start.elapsed());
+                    }
+                })
             }
             group => session.database.transaction(group, &mut |statement, took| {
                 if drops(statement) {
@@ -67,7 +68,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Whether a statement takes something away, and does not only set a time-out for those that do.
+/// Whether a statement takes something away, and does not only prepare for those that do.
 fn drops(statement: &Statement) -> bool {
-    !statement.what.starts_with("set ")
+    ["drop ", "unschedule "]
+        .iter()
+        .any(|verb| statement.what.starts_with(verb))
 }

@@ -19,6 +19,7 @@ use super::url::{SslMode, Url};
 use super::{Cancel, Database, Row, Server};
 use crate::bundle::Statement;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 
 /// Opens a session.
@@ -77,6 +78,7 @@ impl Database for Postgres {
         )?;
         let row = rows.into_iter().next().unwrap_or_default();
         Ok(Server {
+            dialect: Dialect::Postgres,
             version_num: number(&row, 0) as u32,
             in_recovery: truth(&row, 1),
             read_only: text(&row, 2) == "on",
@@ -133,9 +135,9 @@ impl Database for Postgres {
         read_catalog(self, schema)
     }
 
-    fn session(&mut self) -> anyhow::Result<i32> {
+    fn session(&mut self) -> anyhow::Result<i64> {
         let rows = self.query("SELECT pg_backend_pid()", &[])?;
-        Ok(number(&rows.into_iter().next().unwrap_or_default(), 0) as i32)
+        Ok(number(&rows.into_iter().next().unwrap_or_default(), 0))
     }
 
     fn notices(&mut self) -> Vec<String> {
@@ -433,6 +435,7 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
                 default: row.get(4).cloned().flatten(),
                 identity: truth(&row, 5),
                 generated: truth(&row, 6),
+                ..CatalogColumn::default()
             });
         }
     }
@@ -484,12 +487,15 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
         }
     }
     Ok(Catalog {
+        dialect: Dialect::Postgres,
         version_num: server.version_num,
         in_recovery: server.in_recovery,
         read_only: server.read_only,
+        schema: schema.to_owned(),
         schema_exists: !exists.is_empty(),
         extensions: extensions.into_iter().map(|row| text(&row, 0)).collect(),
         tables,
+        ..Catalog::default()
     })
 }
 

@@ -103,7 +103,8 @@ fn a_subcommand_shows_an_example() {
               Say nothing but data, warnings and errors
 
           --url <URL>
-              Address of the database; a password may also come from PGPASSWORD or --password-file
+              Address of the database; a password may also come from PGPASSWORD, MYSQL_PWD or
+              --password-file
 
               [env: WINDROW_URL]
 
@@ -180,7 +181,7 @@ fn wrong_usage_exits_with_two() {
     --- stderr
     error: no database is given
 
-    hint: add `--url postgres://user@host/database`, or set WINDROW_URL
+    hint: add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL
     ");
     insta::assert_snapshot!(windrow(&["graph", "nowhere.toml"]), @r"
     exit: 2
@@ -238,9 +239,9 @@ fn no_error_shows_a_password() {
     --- stdout
     --- stderr
     error: cannot read the database address `host=127.0.0.1 password=***`
-      caused by: it starts with neither `postgres://` nor `postgresql://`
+      caused by: it starts with none of `postgres://`, `mysql://` and `mariadb://`
 
-    hint: write it as `postgres://user@host:5432/database`; the password may come from PGPASSWORD or --password-file
+    hint: write it as `postgres://user@host:5432/database` or `mysql://user@host:3306/`; the password may come from PGPASSWORD, MYSQL_PWD or --password-file
     ");
 }
 

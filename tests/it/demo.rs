@@ -11,6 +11,8 @@ use windrow::demo::dolphinscheduler::{
 };
 use windrow::sandbox::{Postgres, Settings};
 
+mod twins;
+
 fn loaded(server: &Postgres, database: &str, schema: &str) -> Result<Client> {
     Client::connect(&server.url("postgres", "postgres"), NoTls)?
         .batch_execute(&format!("CREATE DATABASE {database}"))?;
@@ -321,6 +323,20 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
 
 #[test]
 fn the_demo_tells_the_whole_story_and_goes_away() {
+    tell_story("postgres", "PostgreSQL");
+}
+
+#[test]
+fn the_demo_tells_the_whole_story_on_mysql() {
+    tell_story("mysql", "MySQL");
+}
+
+#[test]
+fn the_demo_tells_the_whole_story_on_mariadb() {
+    tell_story("mariadb", "MariaDB");
+}
+
+fn tell_story(dialect: &str, title: &str) {
     // A place of its own: the user's own demo may be running. The server's user must be able to enter it.
     let place = tempfile::tempdir().expect("a scratch folder");
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
@@ -340,9 +356,12 @@ fn the_demo_tells_the_whole_story_and_goes_away() {
         assert!(output.status.success(), "{said}");
         said
     };
-    let story = demo(&["--families", "1000"]);
+    let story = demo(&["--dialect", dialect, "--families", "1000"]);
     for word in [
+        &format!("A throw-away {title}"),
         "delete order",
+        // The same everywhere.
+        "665 families with 19,752 rows would go",
         "NON_FINAL_MEMBER",
         "done, nothing left",
         "clean\n",
@@ -351,6 +370,10 @@ fn the_demo_tells_the_whole_story_and_goes_away() {
         assert!(story.contains(word), "no `{word}` in:\n{story}");
     }
     assert!(!story.contains("found something"), "{story}");
+    if dialect == "postgres" {
+        // A second one takes the place of the first.
+        demo(&["--families", "1000"]);
+    }
     demo(&["--down"]);
     let left: Vec<_> = fs::read_dir(place.path())
         .expect("our own folder")

@@ -3,6 +3,7 @@
 mod findings;
 mod first_day;
 mod manners;
+mod mysql;
 mod outbox;
 mod secured;
 mod trouble;
@@ -115,6 +116,8 @@ fn command(arguments: &[&str]) -> Command {
         "PGPASSWORD",
         "PGHOST",
         "PGUSER",
+        "MYSQL_PWD",
+        "MYSQL_HOST",
         "NO_COLOR",
         "CLICOLOR_FORCE",
     ] {

@@ -1,5 +1,6 @@
 //! Everything that needs a server, in one binary so that it links once.
 
+mod agree;
 mod cases;
 mod cli;
 mod crash;
@@ -14,6 +15,7 @@ mod rig;
 mod rivals;
 mod roles;
 mod sandbox;
+mod session;
 mod squawk;
 mod support;
 mod tidy;

@@ -8,43 +8,52 @@ use std::fmt::Write as _;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
+use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
-use crate::support::database::{Database, message};
 use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, on_every_server, tick};
 use crate::support::oracle::{self, Outcome};
-use crate::support::world::{Row, TABLES, World, timestamp};
+use crate::support::world::{Row, SECOND, TABLES, World, timestamp};
 
 /// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others.
 const WORLDS: u64 = 200;
 
-#[test]
-fn closed_worlds_are_cleaned_as_the_model_says() {
-    explore(Shared::Closed, &check_run);
+on_every_server!(
+    closed_worlds_are_cleaned_as_the_model_says,
+    literal_worlds_are_cleaned_as_the_model_says,
+    closed_families_are_purged_as_the_model_says,
+    literal_families_are_purged_as_the_model_says,
+);
+
+fn closed_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
+    explore(dialect, Shared::Closed, &check_run);
 }
 
-#[test]
-fn literal_worlds_are_cleaned_as_the_model_says() {
-    explore(Shared::Literal, &check_run);
+fn literal_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
+    explore(dialect, Shared::Literal, &check_run);
 }
 
-#[test]
-fn closed_families_are_purged_as_the_model_says() {
-    explore(Shared::Closed, &check_purge);
+fn closed_families_are_purged_as_the_model_says(dialect: Dialect) {
+    explore(dialect, Shared::Closed, &check_purge);
 }
 
-#[test]
-fn literal_families_are_purged_as_the_model_says() {
-    explore(Shared::Literal, &check_purge);
+fn literal_families_are_purged_as_the_model_says(dialect: Dialect) {
+    explore(dialect, Shared::Literal, &check_purge);
 }
 
 /// What the model decides must not be the same thing over and over, or the tests above would see nothing.
 #[test]
 fn the_worlds_are_odd_enough() {
-    for shared in [Shared::Closed, Shared::Literal] {
+    for (shared, tick) in [
+        (Shared::Closed, 1),
+        (Shared::Literal, 1),
+        (Shared::Closed, SECOND),
+        (Shared::Literal, SECOND),
+    ] {
         let mut worlds: BTreeMap<&str, u64> = BTreeMap::new();
         for seed in 1..=WORLDS {
-            let world = World::random(seed, shared, now());
+            let world = World::random(seed, shared, now(), tick);
             let outcome = oracle::run(&world);
             let (deleted, due) = (outcome.families, outcome.skipped.len());
             for (what, is_so) in [
@@ -76,16 +85,17 @@ fn the_worlds_are_odd_enough() {
     }
 }
 
-type Check = dyn Fn(&mut Database, &World) -> Result<(), String>;
+type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
 
-fn explore(shared: Shared, check: &Check) {
+fn explore(dialect: Dialect, shared: Shared, check: &Check) {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
     };
     let first = number("WINDROW_TEST_SEED", 1);
-    let mut database = Database::armed(&dolphinscheduler(shared));
+    let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
+    let tick = tick(dialect);
     for seed in first..first + number("WINDROW_TEST_WORLDS", WORLDS) {
-        let world = World::random(seed, shared, now());
+        let world = World::random(seed, shared, now(), tick);
         if let Err(difference) = check(&mut database, &world) {
             let (world, difference) = shrink(&mut database, world, difference, check);
             panic!("seed {seed}: {difference}\n\n{}", report(&world));
@@ -94,7 +104,7 @@ fn explore(shared: Shared, check: &Check) {
 }
 
 /// The clock, in microseconds since 1970.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("it is after 1970");
@@ -103,7 +113,7 @@ fn now() -> i64 {
 
 /// Takes rows away one by one as long as the database and the model still disagree.
 fn shrink(
-    database: &mut Database,
+    database: &mut Installation,
     mut world: World,
     mut difference: String,
     check: &Check,
@@ -151,10 +161,10 @@ fn report(world: &World) -> String {
     text
 }
 
-fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
-    database.execute(&world.load());
+fn check_run(database: &mut Installation, world: &World) -> Result<(), String> {
+    database.load(world);
     let expected = oracle::run(world);
-    let before = contents(database);
+    let before = database.contents();
     let options = world.options();
     let with = |name: &str, value: Value| {
         let mut options = options.clone();
@@ -164,7 +174,7 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
 
     let preview = database
         .preview(Value::Object(options.clone()))
-        .map_err(|error| format!("preview: {}", message(&error)))?;
+        .map_err(|error| format!("preview: {error:#}"))?;
     let rule = &preview["rules"][0];
     figures("preview", rule, &expected, true)?;
     same(
@@ -183,10 +193,10 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
 
     let dry = database
         .run(with("dry_run", json!(true)))
-        .map_err(|error| format!("dry run: {}", message(&error)))?;
+        .map_err(|error| format!("dry run: {error:#}"))?;
     finished("dry run", &dry, &expected)?;
     figures("dry run", &dry["rules"][0], &expected, !expected.limited)?;
-    same("rows after the dry run", &before, &contents(database))?;
+    same("rows after the dry run", &before, &database.contents())?;
     same(
         "files after the dry run",
         &0,
@@ -195,21 +205,21 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
 
     let run = database
         .run(Value::Object(options.clone()))
-        .map_err(|error| format!("run: {}", message(&error)))?;
+        .map_err(|error| format!("run: {error:#}"))?;
     finished("run", &run, &expected)?;
     figures("run", &run["rules"][0], &expected, !expected.limited)?;
     let mut after = before;
     for (table, id) in &expected.deleted {
         after.remove(&((*table).to_owned(), *id));
     }
-    same("rows after the run", &after, &contents(database))?;
+    same("rows after the run", &after, &database.contents())?;
     same("files", &expected.artifacts, &files(database))?;
     ledger(database, &run)?;
 
     if !expected.limited {
         let again = database
             .run(Value::Object(options))
-            .map_err(|error| format!("second run: {}", message(&error)))?;
+            .map_err(|error| format!("second run: {error:#}"))?;
         same(
             "families of the second run",
             &json!(0),
@@ -225,24 +235,24 @@ fn check_run(database: &mut Database, world: &World) -> Result<(), String> {
             &run["rules"][0]["skipped"],
             &again["rules"][0]["skipped"],
         )?;
-        same("rows after the second run", &after, &contents(database))?;
+        same("rows after the second run", &after, &database.contents())?;
     }
     Ok(())
 }
 
 /// Purges one family that is due in no run: the world's options do not count.
-fn check_purge(database: &mut Database, world: &World) -> Result<(), String> {
+fn check_purge(database: &mut Installation, world: &World) -> Result<(), String> {
     let Some(key) = world.rows.iter().find_map(|row| match row {
         Row::Instance { id, .. } => Some(*id),
         _ => None,
     }) else {
         return Ok(());
     };
-    database.execute(&world.load());
-    let mut left = contents(database);
+    database.load(world);
+    let mut left = database.contents();
     let answer = database
         .purge(json!({"key": [key]}))
-        .map_err(|error| format!("purge: {}", message(&error)))?;
+        .map_err(|error| format!("purge: {error:#}"))?;
     match oracle::purge(world, key) {
         Ok(deleted) => {
             for (table, id) in &deleted {
@@ -257,7 +267,7 @@ fn check_purge(database: &mut Database, world: &World) -> Result<(), String> {
             &answer["refused"],
         )?,
     }
-    same("rows after the purge", &left, &contents(database))
+    same("rows after the purge", &left, &database.contents())
 }
 
 /// The figures that preview, dry run and run share.
@@ -317,7 +327,7 @@ fn finished(who: &str, result: &Value, expected: &Outcome) -> Result<(), String>
 }
 
 /// The ledger of a run says what its document says.
-fn ledger(database: &mut Database, result: &Value) -> Result<(), String> {
+fn ledger(database: &mut Installation, result: &Value) -> Result<(), String> {
     let id = &result["run"];
     let rule = &result["rules"][0];
     for (what, column, table) in [
@@ -327,7 +337,7 @@ fn ledger(database: &mut Database, result: &Value) -> Result<(), String> {
         ("skipped_families", "families", "run_skip"),
     ] {
         let sum = database.number(&format!(
-            "SELECT coalesce(sum({column}), 0)::bigint FROM W.{table} WHERE run_id = {id}"
+            "SELECT coalesce(sum({column}), 0) FROM W.{table} WHERE run_id = {id}"
         ));
         same(&format!("{what} in {table}"), &rule[what], &json!(sum))?;
     }
@@ -344,25 +354,12 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> 
     }
 }
 
-/// Every row of the tables of a world, whole, by table and id.
-fn contents(database: &mut Database) -> BTreeMap<(String, i32), String> {
-    let selects = TABLES.map(|table| format!("SELECT '{table}', id, t::text FROM {table} AS t"));
-    database
-        .client
-        .query(&selects.join(" UNION ALL "), &[])
-        .expect("the tables can be read")
-        .iter()
-        .map(|row| ((row.get(0), row.get(1)), row.get(2)))
-        .collect()
-}
-
-fn files(database: &mut Database) -> Vec<(Option<String>, String)> {
-    let sql = format!("SELECT host, path FROM {}.artifact", database.control);
-    let rows = database
-        .client
-        .query(&sql, &[])
-        .expect("the outbox can be read");
-    let mut files: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+fn files(database: &mut Installation) -> Vec<(Option<String>, String)> {
+    let mut files: Vec<_> = database
+        .rows("SELECT host, path FROM W.artifact")
+        .into_iter()
+        .map(|mut row| (row.swap_remove(0), row.swap_remove(0).expect("a path")))
+        .collect();
     files.sort();
     files
 }

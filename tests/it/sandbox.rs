@@ -10,6 +10,8 @@ use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use windrow::sandbox::{self, Postgres, Settings};
 
+mod mysql;
+
 /// The user and group id that no account of a person has.
 const NOBODY: u32 = 65534;
 
@@ -215,30 +217,41 @@ fn pg_cron_is_loaded_on_request() -> Result<()> {
 fn a_server_of_another_process() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     connect(&server)?.batch_execute("SELECT 1")?;
+    report(server.pid(), server.socket_dir())
+}
+
+/// Tells the test that waits for it what it should look at, and lives on.
+fn report(pid: u32, dir: &Path) -> Result<()> {
     if let Some(report) = std::env::var_os("WINDROW_TEST_REPORT") {
-        std::fs::write(
-            report,
-            format!("{} {}", server.pid(), server.socket_dir().display()),
-        )?;
+        std::fs::write(report, format!("{pid} {}", dir.display()))?;
         std::thread::sleep(Duration::from_secs(300));
     }
     Ok(())
 }
 
-/// This test binary, limited to the test above.
-fn other_process(program: Option<&Path>) -> Result<Command> {
+#[test]
+fn a_killed_process_takes_its_server_along() -> Result<()> {
+    kill_process_of("sandbox::a_server_of_another_process")
+}
+
+/// As root the server runs as another user, so this is the only case in which the test's own user starts it.
+#[test]
+fn a_user_other_than_root_can_start_one() -> Result<()> {
+    run_as_nobody("sandbox::a_server_of_another_process")
+}
+
+/// This test binary, limited to one test.
+fn other_process(program: Option<&Path>, test: &str) -> Result<Command> {
     let mut command = Command::new(program.map_or(std::env::current_exe()?, Path::to_owned));
-    command
-        .args(["--exact", "sandbox::a_server_of_another_process"])
-        .stdin(Stdio::null());
+    command.args(["--exact", test]).stdin(Stdio::null());
     Ok(command)
 }
 
-#[test]
-fn a_killed_process_takes_its_server_along() -> Result<()> {
+/// Runs a test that reports as another process, kills that, and looks after its server.
+fn kill_process_of(test: &str) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let report = scratch.path().join("report");
-    let mut other = other_process(None)?
+    let mut other = other_process(None, test)?
         .env("WINDROW_TEST_REPORT", &report)
         .stdout(Stdio::null())
         .spawn()?;
@@ -258,28 +271,24 @@ fn a_killed_process_takes_its_server_along() -> Result<()> {
     })
 }
 
-/// As root the server runs as another user, so this is the only case in which the test's own user starts it.
-#[test]
-fn a_user_other_than_root_can_start_one() -> Result<()> {
+/// Runs a test as another process, as `nobody` where this is root's.
+fn run_as_nobody(test: &str) -> Result<()> {
     let own = std::fs::read_to_string("/proc/self/status")?;
     let is_root = own.lines().any(|line| line.starts_with("Uid:\t0\t"));
-    if !is_root {
-        return Postgres::start(&Settings::default()).map(drop);
-    }
     // The binary's own folder may be closed to other users.
     let scratch = tempfile::tempdir()?;
     open_to_all(scratch.path())?;
     let copy = scratch.path().join("it");
     std::fs::copy(std::env::current_exe()?, &copy)?;
-    let output = other_process(Some(&copy))?
+    let mut other = other_process(Some(&copy), test)?;
+    other
         .current_dir("/")
         .env("TMPDIR", "/tmp")
-        .env("HOME", "/nonexistent")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()?;
+        .env("HOME", "/nonexistent");
+    if is_root {
+        other.uid(NOBODY).gid(NOBODY);
+    }
+    let output = other.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(
         output.status.success() && text.contains("1 passed"),

@@ -2,5 +2,6 @@
 
 pub(crate) mod database;
 pub(crate) mod graphs;
+pub(crate) mod installation;
 pub(crate) mod oracle;
 pub(crate) mod world;

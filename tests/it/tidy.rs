@@ -50,6 +50,7 @@ fn each_foreign_crate_has_one_door() {
         ("sea_query::", "src/dialect.rs"),
         ("tera::", "src/render.rs"),
         ("native_tls::", "src/db/postgres.rs"),
+        ("use mysql::{", "src/db/mysql.rs"),
         ("indicatif::", "src/ui.rs"),
         ("anstyle::", "src/ui.rs"),
         ("annotate_snippets::", "src/diagnostic.rs"),
@@ -111,6 +112,10 @@ fn layers_look_left_only() {
         ),
         (
             "src/db/postgres.rs",
+            &["crate::render", "crate::plan", "crate::graph"],
+        ),
+        (
+            "src/db/mysql.rs",
             &["crate::render", "crate::plan", "crate::graph"],
         ),
     ] {

@@ -3,26 +3,53 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postgres::Client;
 use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::failure::{self, Failure};
 use windrow::graph::{Graph, Shared};
 
-use super::{contents, figures, finished, now};
-use crate::support::database::{Database, call, message};
+use super::{figures, finished, now};
 use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, Session, call, on_every_server};
 use crate::support::oracle;
 use crate::support::world::{DAY, Row, World, timestamp};
 
 const SUCCESS: i32 = 7;
 const RUNNING: i32 = 1;
 
+on_every_server!(
+    an_end_time_exactly_at_the_cutoff_stays,
+    a_zone_less_end_time_is_read_in_the_zone_of_the_application,
+    a_zone_that_the_server_does_not_know_is_an_error,
+    nothing_undercuts_the_minimum_retention,
+    a_held_family_stays_until_the_hold_ends,
+    an_unknown_state_is_not_final,
+    a_family_that_another_session_holds_is_left_to_it,
+    shared_members_keep_closed_families_together_and_literal_ones_apart,
+    dynamic_children_belong_to_the_family,
+    as_of_judges_as_if_it_were_then,
+    options_narrow_a_run,
+    a_limited_dry_run_looks_at_the_families_of_the_run,
+    files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them,
+    a_purge_takes_young_families_and_nothing_that_must_stay,
+    a_key_beyond_its_column_is_refused_before_anything_happens,
+    a_scope_has_one_spelling,
+    unknown_options_are_errors,
+    settings_stay_within_their_limits,
+    a_pause_stops_a_run_between_two_batches,
+    nothing_goes_before_someone_said_so,
+    only_one_run_at_a_time,
+    a_run_inside_a_transaction_is_refused,
+    the_settings_of_a_session_change_nothing,
+);
+
 /// A database in which project 1 keeps its instances for 30 days.
-fn database(shared: Shared) -> Database {
-    with_policy(&dolphinscheduler(shared))
+fn database(dialect: Dialect, shared: Shared) -> Installation {
+    with_policy(dialect, &dolphinscheduler(shared))
 }
 
-fn with_policy(graph: &Graph) -> Database {
-    let mut database = Database::armed(graph);
+fn with_policy(dialect: Dialect, graph: &Graph) -> Installation {
+    let mut database = Installation::armed(dialect, graph);
     database
         .set_policy(json!({"scope": "1", "retention": "30d"}))
         .expect("a policy");
@@ -56,40 +83,47 @@ fn link(parent: i32, child: i32) -> Row {
     }
 }
 
-fn insert(database: &mut Database, rows: &[Row]) {
+fn insert(database: &mut Installation, rows: &[Row]) {
     for row in rows {
         database.execute(&row.insert());
     }
 }
 
-fn left(database: &mut Database) -> Vec<String> {
-    database.texts("SELECT i.id::text FROM t_ds_workflow_instance AS i ORDER BY i.id")
+fn left(database: &mut Installation) -> Vec<String> {
+    database.texts("SELECT i.id FROM t_ds_workflow_instance AS i ORDER BY i.id")
 }
 
 /// What a run skipped; it must have ended in good order.
-fn run(database: &mut Database, options: Value) -> Value {
+fn run(database: &mut Installation, options: Value) -> Value {
     let result = database.run(options).expect("a run");
     assert_eq!(result["status"], "done", "{result}");
     result["rules"][0]["skipped"].clone()
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(answer: Result<T, postgres::Error>, sqlstate: &str) {
+fn refused<T: std::fmt::Debug>(answer: anyhow::Result<T>, sqlstate: &str) {
     let error = answer.expect_err("this is refused");
-    let found = error.as_db_error().expect("by the server");
-    assert_eq!(found.code().code(), sqlstate, "{}", message(&error));
-    // A CHECK says in its name and detail what is wrong; everything else brings a hint.
-    assert!(sqlstate == "23514" || found.hint().is_some(), "{found:?}");
+    let text = format!("{error:#}");
+    // A CHECK says in its name what is wrong; everything else brings a hint. MySQL and MariaDB have no code for it.
+    if sqlstate == "23514" {
+        assert!(text.contains("policy_workflow_instances"), "{text}");
+        return;
+    }
+    assert_eq!(failure::sqlstate(&error), Some(sqlstate), "{text}");
+    let hints = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<Failure>())
+        .flat_map(Failure::hints);
+    assert!(hints.count() > 0, "{error:?}");
 }
 
-#[test]
-fn an_end_time_exactly_at_the_cutoff_stays() {
-    let mut database = database(Shared::Closed);
-    for (id, end_time) in [
-        (1, "2025-12-15 00:00:00"),
-        (2, "2025-12-14 23:59:59.999999"),
-        (3, "2025-12-15 00:00:00.000001"),
-    ] {
+fn an_end_time_exactly_at_the_cutoff_stays(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
+    let (before, after) = match dialect {
+        Dialect::Postgres => ("2025-12-14 23:59:59.999999", "2025-12-15 00:00:00.000001"),
+        Dialect::Mysql | Dialect::Mariadb => ("2025-12-14 23:59:59", "2025-12-15 00:00:01"),
+    };
+    for (id, end_time) in [(1, "2025-12-15 00:00:00"), (2, before), (3, after)] {
         insert(&mut database, &[root(id, SUCCESS, 90)]);
         database.execute(&format!(
             "UPDATE t_ds_workflow_instance SET end_time = '{end_time}' WHERE id = {id}"
@@ -99,37 +133,56 @@ fn an_end_time_exactly_at_the_cutoff_stays() {
     assert_eq!(left(&mut database), ["1", "3"]);
 }
 
-#[test]
-fn a_zone_less_end_time_is_read_in_the_zone_of_the_application() {
+fn a_zone_less_end_time_is_read_in_the_zone_of_the_application(dialect: Dialect) {
     let mut graph = dolphinscheduler(Shared::Closed);
     graph.time_zone = "Europe/Berlin".to_owned();
-    let mut database = with_policy(&graph);
+    let mut database = with_policy(dialect, &graph);
     for (as_of, goes, stays) in [
         // 31 days before midnight UTC it was one o'clock in Berlin; in October, two.
         (
             "2026-01-15T00:00:00Z",
-            "2025-12-15 00:59:59.999999",
+            "2025-12-15 00:59:59",
             "2025-12-15 01:00:00",
         ),
         (
             "2025-11-10T00:00:00Z",
-            "2025-10-10 01:59:59.999999",
+            "2025-10-10 01:59:59",
             "2025-10-10 02:00:00",
         ),
     ] {
         insert(&mut database, &[root(1, SUCCESS, 0), root(2, SUCCESS, 0)]);
-        database.execute(&format!(
-            "UPDATE t_ds_workflow_instance SET end_time = CASE id WHEN 1 THEN '{goes}' ELSE '{stays}' END::timestamp"
-        ));
+        for (id, end_time) in [(1, goes), (2, stays)] {
+            database.execute(&format!(
+                "UPDATE t_ds_workflow_instance SET end_time = '{end_time}' WHERE id = {id}"
+            ));
+        }
         run(&mut database, json!({"as_of": as_of}));
         assert_eq!(left(&mut database), ["2"], "{as_of}");
         database.execute("DELETE FROM t_ds_workflow_instance");
     }
 }
 
-#[test]
-fn nothing_undercuts_the_minimum_retention() {
-    let mut database = database(Shared::Closed);
+/// MySQL and MariaDB know only the zones that were loaded into them.
+fn a_zone_that_the_server_does_not_know_is_an_error(dialect: Dialect) {
+    let mut graph = dolphinscheduler(Shared::Closed);
+    graph.time_zone = "Pacific/Chatham".to_owned();
+    let mut database = with_policy(dialect, &graph);
+    insert(&mut database, &[root(1, SUCCESS, 90)]);
+    if dialect == Dialect::Postgres {
+        run(&mut database, json!({}));
+        assert!(left(&mut database).is_empty());
+        return;
+    }
+    for answer in [database.run(json!({})), database.preview(json!({}))] {
+        let error = answer.expect_err("no cutoff without a zone");
+        let text = format!("{error:#}");
+        assert!(text.contains("Pacific/Chatham"), "{text}");
+    }
+    assert_eq!(left(&mut database), ["1"]);
+}
+
+fn nothing_undercuts_the_minimum_retention(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(&mut database, &[root(1, SUCCESS, 9), root(2, SUCCESS, 7)]);
     let control = database.control.clone();
     let policy = |scope, seconds| {
@@ -137,12 +190,9 @@ fn nothing_undercuts_the_minimum_retention() {
             "INSERT INTO {control}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', {seconds})"
         )
     };
-    refused(
-        database.client.execute(&policy("2", 7 * 86_400 - 1), &[]),
-        "23514",
-    );
+    refused(database.attempt(&policy("2", 7 * 86_400 - 1)), "23514");
     let update = format!("UPDATE {control}.policy SET retention_seconds = 0");
-    refused(database.client.execute(&update, &[]), "23514");
+    refused(database.attempt(&update), "23514");
     refused(
         database.set_policy(json!({"scope": "1", "retention": "6d"})),
         "22023",
@@ -158,9 +208,8 @@ fn nothing_undercuts_the_minimum_retention() {
     assert_eq!(left(&mut database), ["2"]);
 }
 
-#[test]
-fn a_held_family_stays_until_the_hold_ends() {
-    let mut database = database(Shared::Closed);
+fn a_held_family_stays_until_the_hold_ends(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(
         &mut database,
         &[
@@ -184,15 +233,14 @@ fn a_held_family_stays_until_the_hold_ends() {
     assert_eq!(run(&mut database, json!({})), json!({"HELD": 2}));
     assert_eq!(left(&mut database), ["1", "2", "3"]);
     database
-        .select("release_hold", json!({"key": "3"}))
+        .call("release_hold", json!({"key": "3"}))
         .expect("a release");
     assert_eq!(run(&mut database, json!({})), json!({"HELD": 1}));
     assert_eq!(left(&mut database), ["1"]);
 }
 
-#[test]
-fn an_unknown_state_is_not_final() {
-    let mut database = database(Shared::Closed);
+fn an_unknown_state_is_not_final(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(
         &mut database,
         &[
@@ -211,7 +259,7 @@ fn an_unknown_state_is_not_final() {
 
 #[test]
 fn an_instance_that_is_opened_again_meanwhile_stays() {
-    let mut database = database(Shared::Closed);
+    let mut database = database(Dialect::Postgres, Shared::Closed);
     database
         .set_setting("lock_timeout", 60_000)
         .expect("a setting");
@@ -219,15 +267,13 @@ fn an_instance_that_is_opened_again_meanwhile_stays() {
     let mut application = database.connect();
     // This lock lets a run choose its roots, but not yet look at them for good.
     application
-        .batch_execute(
+        .execute(
             "BEGIN; UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 1; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE",
         )
         .expect("a lock");
     let session = database.connect();
     let result = while_blocked(&mut database, session, move || {
-        application
-            .batch_execute("COMMIT")
-            .expect("the end of the lock");
+        application.execute("COMMIT").expect("the end of the lock");
     });
     assert_eq!(
         result["rules"][0]["skipped"],
@@ -236,9 +282,8 @@ fn an_instance_that_is_opened_again_meanwhile_stays() {
     assert_eq!(left(&mut database), ["1"]);
 }
 
-#[test]
-fn a_family_that_another_session_holds_is_left_to_it() {
-    let mut database = database(Shared::Closed);
+fn a_family_that_another_session_holds_is_left_to_it(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(
         &mut database,
         &[
@@ -249,15 +294,13 @@ fn a_family_that_another_session_holds_is_left_to_it() {
         ],
     );
     let mut application = database.connect();
-    let mut transaction = application.transaction().expect("a transaction");
-    transaction
-        .execute(
-            "UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 2",
-            &[],
-        )
+    application
+        .execute("BEGIN; UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 2")
         .expect("a row of its own");
     assert_eq!(run(&mut database, json!({})), json!({"LOCKED": 1}));
-    transaction.rollback().expect("the end of the transaction");
+    application
+        .execute("ROLLBACK")
+        .expect("the end of the transaction");
     assert_eq!(left(&mut database), ["1", "2"]);
     assert_eq!(run(&mut database, json!({})), json!({}));
     assert!(left(&mut database).is_empty());
@@ -267,26 +310,26 @@ fn a_family_that_another_session_holds_is_left_to_it() {
 #[test]
 fn a_hold_counts_from_the_moment_it_is_committed() {
     for isolation in ["read committed", "repeatable read", "serializable"] {
-        let mut database = database(Shared::Closed);
+        let mut database = database(Dialect::Postgres, Shared::Closed);
         database
             .set_setting("lock_timeout", 60_000)
             .expect("a setting");
         insert(&mut database, &[root(1, SUCCESS, 90)]);
         let mut session = database.connect();
         session
-            .batch_execute(&format!(
+            .execute(&format!(
                 "SET default_transaction_isolation = '{isolation}'"
             ))
             .expect("a setting");
         let mut auditor = database.connect();
         auditor
-            .batch_execute(&format!(
+            .execute(&format!(
                 "BEGIN; SELECT {}.set_hold('{{\"key\": 1, \"reason\": \"audit\"}}')",
                 database.control
             ))
             .expect("a hold");
         let result = while_blocked(&mut database, session, move || {
-            auditor.batch_execute("COMMIT").expect("the hold is placed");
+            auditor.execute("COMMIT").expect("the hold is placed");
         });
         assert_eq!(
             result["rules"][0]["skipped"],
@@ -297,24 +340,48 @@ fn a_hold_counts_from_the_moment_it_is_committed() {
     }
 }
 
+/// A session that keeps every batch from looking at its families for good.
+fn blocker(database: &Installation) -> Session {
+    let mut session = database.connect();
+    let lock = match database.dialect {
+        Dialect::Postgres => {
+            "BEGIN; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE".to_owned()
+        }
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "BEGIN; SELECT only_row FROM {}.latch FOR UPDATE",
+            database.control
+        ),
+    };
+    session.execute(&lock).expect("a lock");
+    session
+}
+
 /// Starts a run in a session, waits until it waits for a lock, does something, and answers the run's result.
-fn while_blocked(database: &mut Database, mut session: Client, act: impl FnOnce()) -> Value {
-    let control = database.control.clone();
-    let run = thread::spawn(move || call(&mut session, &control, "run", json!({})));
+fn while_blocked(database: &mut Installation, mut session: Session, act: impl FnOnce()) -> Value {
+    let (dialect, control) = (database.dialect, database.control.clone());
+    let run = thread::spawn(move || call(&mut session, dialect, &control, "run", &json!({})));
     let started = Instant::now();
-    while database.number(
-        "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()",
-    ) == 0
-    {
-        assert!(started.elapsed() < Duration::from_secs(20), "the run waits for nothing");
-        thread::sleep(Duration::from_millis(10));
+    let waiting = match dialect {
+        Dialect::Postgres => {
+            "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "SELECT count(*) FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND CONCAT(p.db, '.') = 'W.'"
+        }
+    };
+    while database.number(waiting) == 0 {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "the run waits for nothing"
+        );
+        // InnoDB makes its list anew once nobody has read it for a tenth of a second.
+        thread::sleep(Duration::from_millis(150));
     }
     act();
     run.join().expect("no panic").expect("a run")
 }
 
-#[test]
-fn shared_members_keep_closed_families_together_and_literal_ones_apart() {
+fn shared_members_keep_closed_families_together_and_literal_ones_apart(dialect: Dialect) {
     let rows = [
         root(1, SUCCESS, 90),
         root(2, SUCCESS, 1),
@@ -322,12 +389,12 @@ fn shared_members_keep_closed_families_together_and_literal_ones_apart() {
         link(1, 3),
         link(2, 3),
     ];
-    let mut closed = database(Shared::Closed);
+    let mut closed = database(dialect, Shared::Closed);
     insert(&mut closed, &rows);
     assert_eq!(run(&mut closed, json!({})), json!({"SHARED_MEMBER": 1}));
     assert_eq!(left(&mut closed), ["1", "2", "3"]);
 
-    let mut literal = database(Shared::Literal);
+    let mut literal = database(dialect, Shared::Literal);
     insert(&mut literal, &rows);
     assert_eq!(run(&mut literal, json!({})), json!({}));
     assert_eq!(left(&mut literal), ["2"]);
@@ -337,9 +404,8 @@ fn shared_members_keep_closed_families_together_and_literal_ones_apart() {
     );
 }
 
-#[test]
-fn dynamic_children_belong_to_the_family() {
-    let mut database = database(Shared::Closed);
+fn dynamic_children_belong_to_the_family(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     for (id, parent, child) in [(1, 1, 2), (2, 3, 4)] {
         insert(&mut database, &[Row::DynamicLink { id, parent, child }]);
     }
@@ -363,9 +429,8 @@ fn dynamic_children_belong_to_the_family() {
     );
 }
 
-#[test]
-fn as_of_judges_as_if_it_were_then() {
-    let mut database = database(Shared::Closed);
+fn as_of_judges_as_if_it_were_then(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(&mut database, &[root(1, SUCCESS, 90), root(2, SUCCESS, 40)]);
     let then = format!("{}Z", timestamp(now() - 50 * DAY));
     run(&mut database, json!({"as_of": then}));
@@ -377,9 +442,8 @@ fn as_of_judges_as_if_it_were_then() {
     }
 }
 
-#[test]
-fn options_narrow_a_run() {
-    let mut database = database(Shared::Closed);
+fn options_narrow_a_run(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     database
         .set_policy(json!({"scope": "2", "retention": "60d"}))
         .expect("a policy");
@@ -405,9 +469,8 @@ fn options_narrow_a_run() {
 }
 
 /// Families 1 and 3 share a member, and so do 4 and 6: what a dry run has counted is not there to be looked at again.
-#[test]
-fn a_limited_dry_run_looks_at_the_families_of_the_run() {
-    let mut database = database(Shared::Closed);
+fn a_limited_dry_run_looks_at_the_families_of_the_run(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     database
         .set_setting("batch_families", 2)
         .expect("a setting");
@@ -431,9 +494,10 @@ fn a_limited_dry_run_looks_at_the_families_of_the_run() {
     assert_eq!(preview["rules"][0]["limited"], true);
 }
 
-#[test]
-fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them() {
-    let mut database = database(Shared::Closed);
+fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them(
+    dialect: Dialect,
+) {
+    let mut database = database(dialect, Shared::Closed);
     for (scope, enabled) in [("2", true), ("3", false)] {
         database
             .set_policy(json!({"scope": scope, "enabled": enabled, "artifacts": false}))
@@ -467,9 +531,8 @@ fn files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_the
     );
 }
 
-#[test]
-fn a_purge_takes_young_families_and_nothing_that_must_stay() {
-    let mut database = database(Shared::Closed);
+fn a_purge_takes_young_families_and_nothing_that_must_stay(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(
         &mut database,
         &[
@@ -522,9 +585,8 @@ fn a_purge_takes_young_families_and_nothing_that_must_stay() {
     );
 }
 
-#[test]
-fn a_key_beyond_its_column_is_refused_before_anything_happens() {
-    let mut database = database(Shared::Closed);
+fn a_key_beyond_its_column_is_refused_before_anything_happens(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     for key in [
         "2147483648",
         "-2147483649",
@@ -542,9 +604,8 @@ fn a_key_beyond_its_column_is_refused_before_anything_happens() {
 }
 
 /// Two policies for one project would be one too many: which retention holds?
-#[test]
-fn a_scope_has_one_spelling() {
-    let mut database = database(Shared::Closed);
+fn a_scope_has_one_spelling(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     for scope in ["01", "-0", "00", "+1", " 1", "1\n"] {
         refused(
             database.set_policy(json!({"scope": scope, "retention": "7d"})),
@@ -554,7 +615,7 @@ fn a_scope_has_one_spelling() {
             "INSERT INTO {}.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '{scope}', 31536000)",
             database.control
         );
-        refused(database.client.execute(&sql, &[]), "23514");
+        refused(database.attempt(&sql), "23514");
     }
     for scope in ["0", "-1", "999999999999999999"] {
         database
@@ -563,9 +624,8 @@ fn a_scope_has_one_spelling() {
     }
 }
 
-#[test]
-fn unknown_options_are_errors() {
-    let mut database = database(Shared::Closed);
+fn unknown_options_are_errors(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(&mut database, &[root(1, SUCCESS, 90)]);
     refused(database.run(json!({"dryrun": true})), "22023");
     refused(database.run(json!({"dry_run": "yes"})), "22023");
@@ -588,18 +648,14 @@ fn unknown_options_are_errors() {
         "22023",
     );
     refused(database.set_hold(json!({"key": 1})), "22023");
-    refused(
-        database.select("drop_policy", json!({"scope": "9"})),
-        "22023",
-    );
-    refused(database.select("release_hold", json!({"key": 9})), "22023");
-    refused(database.select("verify", json!({"quick": true})), "22023");
+    refused(database.call("drop_policy", json!({"scope": "9"})), "22023");
+    refused(database.call("release_hold", json!({"key": 9})), "22023");
+    refused(database.call("verify", json!({"quick": true})), "22023");
     assert_eq!(left(&mut database), ["1"]);
 }
 
-#[test]
-fn settings_stay_within_their_limits() {
-    let mut database = database(Shared::Closed);
+fn settings_stay_within_their_limits(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     for (name, least, most) in [
         ("batch_families", 1, 5_000),
         ("run_families", 1, 999_999_999_999_999_999),
@@ -619,7 +675,7 @@ fn settings_stay_within_their_limits() {
             refused(database.set_setting(name, most + 1), "22023");
         }
         let cleared = database
-            .select("set_setting", json!({"name": name, "value": null}))
+            .call("set_setting", json!({"name": name, "value": null}))
             .expect("the default again");
         assert_ne!(cleared["value"], most);
     }
@@ -628,9 +684,8 @@ fn settings_stay_within_their_limits() {
     assert_eq!(database.number("SELECT count(*) FROM W.setting"), 0);
 }
 
-#[test]
-fn a_pause_stops_a_run_between_two_batches() {
-    let mut database = database(Shared::Closed);
+fn a_pause_stops_a_run_between_two_batches(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     database
         .set_setting("batch_families", 1)
         .expect("a setting");
@@ -638,18 +693,13 @@ fn a_pause_stops_a_run_between_two_batches() {
         .set_setting("lock_timeout", 60_000)
         .expect("a setting");
     insert(&mut database, &[root(1, SUCCESS, 91), root(2, SUCCESS, 90)]);
-    let mut blocker = database.connect();
-    blocker
-        .batch_execute("BEGIN; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE")
-        .expect("a lock");
+    let mut blocker = blocker(&database);
     let session = database.connect();
     let pause = format!("CALL {}.pause('month end')", database.control);
     let mut operator = database.connect();
     let result = while_blocked(&mut database, session, move || {
-        operator.batch_execute(&pause).expect("a pause");
-        blocker
-            .batch_execute("COMMIT")
-            .expect("the end of the lock");
+        operator.execute(&pause).expect("a pause");
+        blocker.execute("COMMIT").expect("the end of the lock");
     });
     assert_eq!(result["status"], "stopped");
     assert_eq!(result["reason"], "paused");
@@ -659,7 +709,7 @@ fn a_pause_stops_a_run_between_two_batches() {
     assert_eq!(answer["status"], "refused");
     let reason = answer["reason"].as_str().expect("a reason");
     assert!(
-        reason.starts_with("paused by postgres since ") && reason.ends_with(": month end"),
+        reason.starts_with("paused by ") && reason.ends_with(": month end"),
         "{reason}"
     );
     refused(database.purge(json!({"key": [2]})), "55000");
@@ -669,9 +719,8 @@ fn a_pause_stops_a_run_between_two_batches() {
     assert!(left(&mut database).is_empty());
 }
 
-#[test]
-fn nothing_goes_before_someone_said_so() {
-    let mut database = Database::installed(&dolphinscheduler(Shared::Closed));
+fn nothing_goes_before_someone_said_so(dialect: Dialect) {
+    let mut database = Installation::new(dialect, &dolphinscheduler(Shared::Closed));
     insert(&mut database, &[root(1, SUCCESS, 90)]);
     database.arm();
     run(&mut database, json!({}));
@@ -699,26 +748,20 @@ fn nothing_goes_before_someone_said_so() {
     assert!(left(&mut database).is_empty());
 }
 
-#[test]
-fn only_one_run_at_a_time() {
-    let mut database = database(Shared::Closed);
+fn only_one_run_at_a_time(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     database
         .set_setting("lock_timeout", 60_000)
         .expect("a setting");
     insert(&mut database, &[root(1, SUCCESS, 90)]);
-    let mut blocker = database.connect();
-    blocker
-        .batch_execute("BEGIN; LOCK TABLE t_ds_workflow_instance IN EXCLUSIVE MODE")
-        .expect("a lock");
+    let mut blocker = blocker(&database);
     let session = database.connect();
     let (mut rival, control) = (database.connect(), database.control.clone());
     let result = while_blocked(&mut database, session, move || {
-        let answer = call(&mut rival, &control, "run", json!({})).expect("an answer");
+        let answer = call(&mut rival, dialect, &control, "run", &json!({})).expect("an answer");
         assert_eq!(answer["status"], "refused");
         assert_eq!(answer["run"], json!(null));
-        blocker
-            .batch_execute("COMMIT")
-            .expect("the end of the lock");
+        blocker.execute("COMMIT").expect("the end of the lock");
     });
     assert_eq!(result["status"], "done");
     assert!(
@@ -728,21 +771,23 @@ fn only_one_run_at_a_time() {
     );
 }
 
-#[test]
-fn a_run_inside_a_transaction_is_refused() {
-    let mut database = database(Shared::Closed);
+fn a_run_inside_a_transaction_is_refused(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
     insert(&mut database, &[root(1, SUCCESS, 90)]);
-    let sql = format!("CALL {}.run()", database.control);
-    let mut transaction = database.client.transaction().expect("a transaction");
-    let error = transaction.execute(&sql, &[]).expect_err("no run in here");
-    assert_eq!(error.code().map(|code| code.code()), Some("2D000"));
-    transaction.rollback().expect("the end of the transaction");
+    database.execute("BEGIN");
+    let error = database.run(json!({})).expect_err("no run in here");
+    let code = match dialect {
+        Dialect::Postgres => "2D000",
+        Dialect::Mysql | Dialect::Mariadb => "25001",
+    };
+    assert_eq!(failure::sqlstate(&error), Some(code), "{error:#}");
+    database.execute("ROLLBACK");
     assert_eq!(left(&mut database), ["1"]);
     run(&mut database, json!({}));
     assert!(left(&mut database).is_empty());
 }
 
-/// The settings of a session, each with a name for a message.
+/// The settings of a session of PostgreSQL, each with a name for a message.
 const SESSIONS: [(&str, &str); 10] = [
     ("dates as in German", "SET DateStyle = 'German, DMY'"),
     ("dates as in SQL", "SET DateStyle = 'SQL, DMY'"),
@@ -805,17 +850,50 @@ CREATE DOMAIN trap.jsonb AS integer;
 CREATE DOMAIN trap.text AS integer;
 ";
 
-#[test]
-fn the_settings_of_a_session_change_nothing() {
+/// The settings of a session of MySQL or MariaDB.
+const MYSQL_SESSIONS: [(&str, &str); 9] = [
+    ("another zone", "SET time_zone = '+09:00'"),
+    ("ANSI", "SET sql_mode = 'ANSI'"),
+    ("no mode", "SET sql_mode = ''"),
+    (
+        "backslashes",
+        "SET sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH'",
+    ),
+    (
+        "repeatable read",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    ),
+    (
+        "serializable",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    ),
+    ("other characters", "SET NAMES latin1"),
+    (
+        "short lists",
+        "SET group_concat_max_len = 4, lc_time_names = 'de_DE', div_precision_increment = 0",
+    ),
+    (
+        "timid",
+        "SET sql_safe_updates = 1, sql_select_limit = 1, foreign_key_checks = 0",
+    ),
+];
+
+fn the_settings_of_a_session_change_nothing(dialect: Dialect) {
     let mut failures = Vec::new();
+    let sessions: &[(&str, &str)] = match dialect {
+        Dialect::Postgres => &SESSIONS,
+        Dialect::Mysql | Dialect::Mariadb => &MYSQL_SESSIONS,
+    };
     for shared in [Shared::Closed, Shared::Literal] {
-        let mut database = Database::armed(&dolphinscheduler(shared));
-        database.execute(TRAPS);
-        for (name, settings) in SESSIONS {
+        let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
+        if dialect == Dialect::Postgres {
+            database.execute(TRAPS);
+        }
+        for (name, settings) in sessions {
             let mut session = database.connect();
-            session.batch_execute(settings).expect("settings");
+            session.execute(settings).expect("settings");
             for seed in 1..6 {
-                let world = World::random(seed, shared, now());
+                let world = World::random(seed, shared, now(), database.tick());
                 if let Err(difference) = odd_session(&mut database, &mut session, &world) {
                     failures.push(format!("{name}, seed {seed}: {difference}"));
                     break;
@@ -826,26 +904,30 @@ fn the_settings_of_a_session_change_nothing() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn odd_session(database: &mut Database, session: &mut Client, world: &World) -> Result<(), String> {
-    database.execute(&world.load());
+fn odd_session(
+    database: &mut Installation,
+    session: &mut Session,
+    world: &World,
+) -> Result<(), String> {
+    database.load(world);
     let expected = oracle::run(world);
-    let control = database.control.clone();
+    let (dialect, control) = (database.dialect, database.control.clone());
     let options = Value::Object(world.options());
-    let document = |error: postgres::Error| message(&error);
+    let mut ask = |routine: &str, options: &Value| {
+        call(session, dialect, &control, routine, options)
+            .map_err(|error| format!("{routine}: {error:#}"))
+    };
 
-    let preview: Value = session
-        .query_one(&format!("SELECT {control}.preview($1)"), &[&options])
-        .map_err(document)?
-        .get(0);
+    let preview = ask("preview", &options)?;
     figures("preview", &preview["rules"][0], &expected, true)?;
-    let mut after = contents(database);
+    let mut after = database.contents();
     for (table, id) in &expected.deleted {
         after.remove(&((*table).to_owned(), *id));
     }
-    let run = call(session, &control, "run", options).map_err(document)?;
+    let run = ask("run", &options)?;
     finished("run", &run, &expected)?;
     figures("run", &run["rules"][0], &expected, !expected.limited)?;
-    super::same("rows", &after, &contents(database))?;
+    super::same("rows", &after, &database.contents())?;
     for time in ["as_of", "started_at", "finished_at"] {
         let text = run[time].as_str().unwrap_or_default();
         if !(text.starts_with("20") && text.ends_with("+00:00")) {
@@ -855,11 +937,11 @@ fn odd_session(database: &mut Database, session: &mut Client, world: &World) -> 
 
     if world.rows.len() > 20 {
         // Purging goes its own way through the rules.
-        database.execute(&world.load());
-        let purge = call(session, &control, "purge", json!({"key": ["1000"]})).map_err(document)?;
+        database.load(world);
+        let purge = ask("purge", &json!({"key": ["1000"]}))?;
         super::same("purge", &json!({"1000": "NOT_A_ROOT"}), &purge["refused"])?;
     }
-    for (call, options) in [
+    for (routine, options) in [
         ("set_policy", json!({"scope": "77", "retention": "P30D"})),
         ("drop_policy", json!({"scope": "77"})),
         (
@@ -869,16 +951,12 @@ fn odd_session(database: &mut Database, session: &mut Client, world: &World) -> 
         ("release_hold", json!({"key": 77})),
         ("set_setting", json!({"name": "retries", "value": 2})),
     ] {
-        let sql = format!("SELECT {control}.{call}($1)");
-        let answer: Value = session
-            .query_one(&sql, &[&options])
-            .map_err(document)?
-            .get(0);
+        let answer = ask(routine, &options)?;
         for time in ["changed_at", "placed_at", "until"] {
             if let Some(text) = answer[time].as_str()
                 && !text.ends_with("+00:00")
             {
-                return Err(format!("{call}: {time} is not in UTC: {text}"));
+                return Err(format!("{routine}: {time} is not in UTC: {text}"));
             }
         }
     }

@@ -54,13 +54,6 @@ impl Database {
         database
     }
 
-    /// The same, armed.
-    pub(crate) fn armed(graph: &Graph) -> Self {
-        let mut database = Self::installed(graph);
-        database.arm();
-        database
-    }
-
     fn copy_of(template: &str, fill: impl FnOnce(&mut Client)) -> Self {
         let mut templates = lock();
         let mut admin = connect("postgres");
@@ -123,14 +116,6 @@ impl Database {
         call(&mut self.client, &self.control, "run", options)
     }
 
-    pub(crate) fn purge(&mut self, options: Value) -> Result<Value, postgres::Error> {
-        call(&mut self.client, &self.control, "purge", options)
-    }
-
-    pub(crate) fn preview(&mut self, options: Value) -> Result<Value, postgres::Error> {
-        self.select("preview", options)
-    }
-
     pub(crate) fn verify(&mut self) -> Result<Value, postgres::Error> {
         self.select("verify", json!({}))
     }
@@ -163,15 +148,6 @@ impl Database {
         self.client
             .batch_execute(&sql)
             .unwrap_or_else(|error| panic!("{}\n\n{sql}", message(&error)));
-    }
-
-    /// One number; `W.` stands for the control schema.
-    pub(crate) fn number(&mut self, sql: &str) -> i64 {
-        let sql = sql.replace("W.", &format!("{}.", self.control));
-        match self.client.query_one(&sql, &[]) {
-            Ok(row) => row.get(0),
-            Err(error) => panic!("{}\n\n{sql}", message(&error)),
-        }
     }
 
     /// The first column of all rows as texts, in the order of the query; `W.` stands for the control schema.

@@ -1,7 +1,5 @@
 //! Small worlds: some rows of every table with the policies, holds and options of one run, and a generator of odd ones.
 
-use std::fmt::Write as _;
-
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -128,12 +126,8 @@ impl Row {
                 retention / SECOND
             ),
             Row::Hold { key, active } => format!(
-                "INSERT INTO W.hold (rule, key, reason, until) VALUES ('workflow_instances', '{key}', 'test', {})",
-                if *active {
-                    "NULL"
-                } else {
-                    "now() - interval '1 second'"
-                }
+                "INSERT INTO W.hold (rule, \"key\", reason, until) VALUES ('workflow_instances', '{key}', 'test', {})",
+                if *active { "NULL" } else { "'2020-01-01'" }
             ),
             Row::Instance {
                 id,
@@ -215,14 +209,16 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world that depends on nothing but the seed and, where no `as_of` is passed, the clock.
-    pub(crate) fn random(seed: u64, shared: Shared, clock: i64) -> Self {
+    /// A world that depends on nothing but the seed and, where no `as_of` is passed, the clock. Its times are multiples
+    /// of the tick.
+    pub(crate) fn random(seed: u64, shared: Shared, clock: i64, tick: i64) -> Self {
         Generator {
             random: SmallRng::seed_from_u64(seed),
+            tick,
             rows: Vec::new(),
             instances: Vec::new(),
         }
-        .world(shared, clock)
+        .world(shared, clock / tick * tick)
     }
 
     /// The options that run and preview share.
@@ -245,30 +241,11 @@ impl World {
         }
         options
     }
-
-    /// Statements that bring a database with windrow into this state; `W.` stands for the control schema.
-    pub(crate) fn load(&self) -> String {
-        let mut sql = String::new();
-        for table in TABLES {
-            let _ = writeln!(sql, "DELETE FROM {table};");
-        }
-        for table in ["policy", "hold", "artifact", "setting", "run_failure"] {
-            let _ = writeln!(sql, "DELETE FROM W.{table};");
-        }
-        let _ = writeln!(
-            sql,
-            "SELECT W.set_setting('{{\"name\": \"batch_families\", \"value\": {}}}');",
-            self.batch_families
-        );
-        for row in &self.rows {
-            let _ = writeln!(sql, "{};", row.insert());
-        }
-        sql
-    }
 }
 
 struct Generator {
     random: SmallRng,
+    tick: i64,
     rows: Vec<Row>,
     instances: Vec<i32>,
 }
@@ -278,7 +255,7 @@ impl Generator {
         let as_of_is_option = self.random.random_bool(0.7);
         let as_of = if as_of_is_option {
             // 2026-01-15 03:04:05.678901
-            1_768_446_245_678_901
+            1_768_446_245_678_901 / self.tick * self.tick
         } else {
             clock
         };
@@ -372,7 +349,7 @@ impl Generator {
                 None
             } else if self.random.random_bool(0.2 + oddity / 2.0) {
                 Some(if exact {
-                    cutoff + self.one_of(&[-1, 0, 1, -SECOND, SECOND, 100 * DAY])
+                    cutoff + self.one_of(&[-self.tick, 0, self.tick, -SECOND, SECOND, 100 * DAY])
                 } else {
                     cutoff + self.one_of(&[-7_200 * SECOND, 7_200 * SECOND, 100 * DAY])
                 })

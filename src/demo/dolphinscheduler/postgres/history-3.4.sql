@@ -2,7 +2,8 @@
 --
 -- Its size is the number of families in the setting windrow.demo_families; 8,000 give a quarter of a million rows,
 -- 1,000 are the fewest that show every oddity below. The rows are the same on every load, but for their distance
--- from now() in UTC. Load it as one string or with psql, then VACUUM ANALYZE.
+-- from now() in UTC, or from the instant in the setting windrow.demo_now if there is one. They are the same in
+-- mysql/history-3.4.sql. Load it as one string or with psql, then VACUUM ANALYZE.
 --
 -- A family is a root workflow instance and its sub-workflows. The roots start evenly over the last 180 days, in the
 -- order of their ids; the newest still run. Of ten families six are a root alone, and four have two to four
@@ -20,6 +21,12 @@
 --   * commands and error commands with the instance id 0: starts that wait, to be left alone;
 --   * tasks without a log path, as NULL and as the empty string.
 BEGIN;
+
+CREATE TEMPORARY TABLE demo_clock ON COMMIT DROP AS
+SELECT date_trunc('second', coalesce(
+    nullif(current_setting('windrow.demo_now', true), '')::timestamp,
+    now() AT TIME ZONE 'UTC'
+)) AS now;
 
 -- The shape of ten families: the kind of the family, the member's number, its parent's number, whether only a dynamic
 -- task links it, and where its id stands among the 18 ids of the ten.
@@ -72,9 +79,10 @@ SELECT
     ten / size.rare_every AS rare_number,
     (family::bigint * 7919 % 10007)::integer AS family_draw,
     ((ten::bigint * 18 + shape.place) * 104729 % 10009 % 100)::integer AS percent,
-    now() AT TIME ZONE 'UTC' - interval '180 days' * (1 - family::double precision / size.families) AS root_start,
+    clock.now - interval '1 second' * (15552000::bigint * (size.families - family) / size.families) AS root_start,
     interval '1 second' * (600 + family::bigint * 611953 % 3001) AS duration
 FROM size
+CROSS JOIN demo_clock AS clock
 CROSS JOIN LATERAL generate_series(0, (size.families - 1) / 10) AS ten
 CROSS JOIN demo_shape AS shape
 CROSS JOIN LATERAL (SELECT ten * 10 + shape.kind + 1 AS family) AS numbered
@@ -93,18 +101,19 @@ SELECT
         WHEN member = 1 AND family_draw % 200 = 3 THEN 'without end'
         WHEN member = 1 AND family_draw % 250 = 5 THEN 'running'
         WHEN family_draw % 500 = 4 AND (member = 1 OR is_last_sub) THEN 'without state'
-        WHEN root_start + duration > now() AT TIME ZONE 'UTC' THEN 'running'
+        WHEN root_start + duration > clock.now THEN 'running'
         ELSE 'final'
     END AS verdict
-FROM demo_member AS member;
+FROM demo_member AS member
+CROSS JOIN demo_clock AS clock;
 
 INSERT INTO t_ds_user (id, user_name, user_password, user_type, email, tenant_id, create_time, update_time, state)
 SELECT 1, 'admin', '', 0, 'admin@example.com', -1, start, start, 1
-FROM (SELECT now() AT TIME ZONE 'UTC' - interval '2 years' AS start) AS clock;
+FROM (SELECT now - interval '2 years' AS start FROM demo_clock) AS clock;
 
 INSERT INTO t_ds_project (id, name, code, description, user_id, flag, create_time, update_time)
 SELECT number + 1, name, 8104250113728 + number * 137438953, name || ' pipelines', 1, 1, start, start
-FROM (SELECT now() AT TIME ZONE 'UTC' - interval '1 year' AS start) AS clock
+FROM (SELECT now - interval '1 year' AS start FROM demo_clock) AS clock
 CROSS JOIN unnest(ARRAY[
     'billing', 'catalogue', 'clickstream', 'finance', 'fraud', 'inventory', 'marketing', 'orders', 'reporting', 'search'
 ]) WITH ORDINALITY AS named (name, place)
@@ -113,7 +122,7 @@ CROSS JOIN LATERAL (SELECT place - 1 AS number) AS counted;
 INSERT INTO t_ds_task_group (id, name, group_size, project_code, use_size, user_id, status, create_time, update_time)
 SELECT number, 'warehouse-' || number, 10, 8104250113728 + (number - 1) * 137438953, 0, 1, 1, start, start
 FROM generate_series(1, 10) AS number
-CROSS JOIN (SELECT now() AT TIME ZONE 'UTC' - interval '1 year' AS start) AS clock;
+CROSS JOIN (SELECT now - interval '1 year' AS start FROM demo_clock) AS clock;
 
 INSERT INTO t_ds_workflow_instance (
     id, name, workflow_definition_code, workflow_definition_version, project_code, state, state_history, recovery,
@@ -166,11 +175,12 @@ SELECT
     0,
     start_time
 FROM demo_instance AS instance
+CROSS JOIN demo_clock AS clock
 CROSS JOIN LATERAL (
     SELECT
         root_start + interval '1 minute' * (member - 1) AS start_time,
         CASE
-            WHEN verdict = 'run again' THEN now() AT TIME ZONE 'UTC' - interval '3 days'
+            WHEN verdict = 'run again' THEN clock.now - interval '3 days'
             WHEN verdict IN ('final', 'without state') THEN root_start + duration - interval '1 minute' * (member - 1)
         END AS end_time
 ) AS times
@@ -272,7 +282,7 @@ INSERT INTO t_ds_alert (
 SELECT
     id / 2,
     CASE state WHEN 7 THEN 'success' ELSE 'failure' END || ' of workflow ' || name,
-    md5(id::text) || lpad(to_hex(id), 8, '0'),
+    left(encode(sha256(id::text::bytea), 'hex'), 32) || lpad(to_hex(id), 8, '0'),
     '[{"projectCode":' || project_code || ',"workflowInstanceId":' || id || ',"workflowName":"' || name || '"}]',
     1,
     CASE state WHEN 7 THEN 1 ELSE 2 END,
@@ -306,7 +316,8 @@ INSERT INTO t_ds_serial_command (
 )
 SELECT workflow_definition_code, workflow_definition_version, id, 0, '{"commandType":6}', start_time, start_time
 FROM t_ds_workflow_instance
-WHERE id % 400 = 0;
+WHERE id % 400 = 0
+ORDER BY id;
 
 -- Commands of existing instances, then the starts that have no instance yet.
 INSERT INTO t_ds_command (
@@ -318,11 +329,16 @@ SELECT
     'default', id, workflow_definition_version
 FROM t_ds_workflow_instance
 WHERE id % 500 = 0
-UNION ALL
-SELECT
-    0, 8104250114728 + number, '{}', 2, 1, 'NONE', wanted, 1, wanted, 'default', 0, 1
+ORDER BY id;
+
+INSERT INTO t_ds_command (
+    command_type, workflow_definition_code, command_param, task_depend_type, failure_strategy, warning_type,
+    start_time, executor_id, update_time, worker_group, workflow_instance_id, workflow_definition_version
+)
+SELECT 0, 8104250114728 + number, '{}', 2, 1, 'NONE', wanted, 1, wanted, 'default', 0, 1
 FROM generate_series(1, 25) AS number
-CROSS JOIN LATERAL (SELECT now() AT TIME ZONE 'UTC' - interval '5 days' * number AS wanted) AS clock;
+CROSS JOIN LATERAL (SELECT now - interval '5 days' * number AS wanted FROM demo_clock) AS clock
+ORDER BY number;
 
 -- The id of an error command is that of the command it was; the sequence of commands goes on above them.
 INSERT INTO t_ds_error_command (
@@ -339,7 +355,7 @@ SELECT
     999900 + number, 0, 8104250114728 + number, '{}', 2, 1, 'NONE', failed, 1, failed, 'default',
     'workflow definition does not exist', 0, 1
 FROM generate_series(1, 10) AS number
-CROSS JOIN LATERAL (SELECT now() AT TIME ZONE 'UTC' - interval '9 days' * number AS failed) AS clock;
+CROSS JOIN LATERAL (SELECT now - interval '9 days' * number AS failed FROM demo_clock) AS clock;
 
 INSERT INTO t_ds_relation_workflow_instance (
     parent_workflow_instance_id, parent_task_instance_id, workflow_instance_id
@@ -362,39 +378,47 @@ ORDER BY id;
 INSERT INTO t_ds_relation_workflow_instance (
     parent_workflow_instance_id, parent_task_instance_id, workflow_instance_id
 )
--- The sub-workflow of one root is also under the next root.
-SELECT other.id, 0, shared.id
-FROM demo_instance AS shared
-JOIN demo_instance AS other ON other.family = shared.family + 1 AND other.member = 1
-WHERE shared.is_rare AND shared.kind = 6 AND shared.member = 2
-UNION ALL
--- The deepest sub-workflow is the parent of its own ancestor: a circle below the root.
-SELECT id, 0, root_id + 1
-FROM demo_instance
-WHERE is_rare AND kind = 9 AND member = 4 AND rare_number % 2 = 0
-UNION ALL
--- The deepest sub-workflow is the parent of the root: a circle through it, and a root with a parent row.
-SELECT id, 0, root_id
-FROM demo_instance
-WHERE is_rare AND kind = 9 AND member = 4 AND rare_number % 2 = 1
-UNION ALL
--- A parent without its sub-workflow, and a root whose parent is gone.
-SELECT id, 0, 1000000000 + id
-FROM demo_instance
-WHERE is_rare AND kind = 0
-UNION ALL
-SELECT 1000000000 + id, 0, id
-FROM demo_instance
-WHERE is_rare AND kind = 1;
+SELECT parent, 0, child
+FROM (
+    -- The sub-workflow of one root is also under the next root.
+    SELECT 'a' AS oddity, shared.id, other.id AS parent, shared.id AS child
+    FROM demo_instance AS shared
+    JOIN demo_instance AS other ON other.family = shared.family + 1 AND other.member = 1
+    WHERE shared.is_rare AND shared.kind = 6 AND shared.member = 2
+    UNION ALL
+    -- The deepest sub-workflow is the parent of its own ancestor: a circle below the root.
+    SELECT 'b', id, id, root_id + 1
+    FROM demo_instance
+    WHERE is_rare AND kind = 9 AND member = 4 AND rare_number % 2 = 0
+    UNION ALL
+    -- The deepest sub-workflow is the parent of the root: a circle through it, and a root with a parent row.
+    SELECT 'c', id, id, root_id
+    FROM demo_instance
+    WHERE is_rare AND kind = 9 AND member = 4 AND rare_number % 2 = 1
+    UNION ALL
+    -- A parent without its sub-workflow, and a root whose parent is gone.
+    SELECT 'd', id, id, 1000000000 + id
+    FROM demo_instance
+    WHERE is_rare AND kind = 0
+    UNION ALL
+    SELECT 'e', id, 1000000000 + id, id
+    FROM demo_instance
+    WHERE is_rare AND kind = 1
+) AS rare
+ORDER BY oddity, id;
 
 INSERT INTO t_ds_relation_sub_workflow (parent_workflow_instance_id, parent_task_code, sub_workflow_instance_id)
-SELECT id, project_code + 501001, 1000000000 + id
-FROM demo_instance
-WHERE is_rare AND kind = 2
-UNION ALL
-SELECT 1000000000 + id, project_code + 501001, id
-FROM demo_instance
-WHERE is_rare AND kind = 3;
+SELECT parent, project_code + 501001, child
+FROM (
+    SELECT kind, id, project_code, id AS parent, 1000000000 + id AS child
+    FROM demo_instance
+    WHERE is_rare AND kind = 2
+    UNION ALL
+    SELECT kind, id, project_code, 1000000000 + id, id
+    FROM demo_instance
+    WHERE is_rare AND kind = 3
+) AS rare
+ORDER BY kind, id;
 
 -- Tasks whose instance was deleted by hand long ago.
 INSERT INTO t_ds_task_instance (

@@ -1,0 +1,209 @@
+//! What windrow asks of a database once it is installed: the calls of the control schema and the few questions about
+//! its tables, in the words of each dialect. Text only: no connection, no answer.
+//!
+//! A *document* is one row with one JSON text; *documents* are many such rows; a parameter is always a text.
+
+use crate::dialect::Dialect;
+
+mod mysql;
+mod postgres;
+
+/// The calls of one control schema.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    dialect: Dialect,
+    /// Name of the control schema, quoted.
+    control: String,
+    /// The same, bare.
+    name: String,
+    /// Name of the lock that a run holds (MySQL, MariaDB).
+    lock: String,
+}
+
+/// The tables of the control schema that can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Policies.
+    Policy,
+    /// Holds.
+    Hold,
+    /// Settings.
+    Setting,
+    /// Files that wait to be removed.
+    Artifact,
+}
+
+impl Calls {
+    /// The calls of the control schema of this name.
+    pub fn new(dialect: Dialect, name: &str, lock: &str) -> Calls {
+        Calls {
+            dialect,
+            control: dialect.ident(name),
+            name: name.to_owned(),
+            lock: dialect.text(lock),
+        }
+    }
+
+    /// The server that these texts are for.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// A routine that takes an option document and answers one, and has no transactions of its own.
+    pub fn ask(&self, routine: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("SELECT {}.{routine}($1::jsonb)::text", self.control),
+            Dialect::Mysql | Dialect::Mariadb => format!("CALL {}.{routine}(?)", self.control),
+        }
+    }
+
+    /// A procedure that takes an option document, commits as it goes, and answers a document.
+    pub fn perform(&self, procedure: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("CALL {}.{procedure}($1::jsonb)", self.control),
+            Dialect::Mysql | Dialect::Mariadb => format!("CALL {}.{procedure}(?)", self.control),
+        }
+    }
+
+    /// The same call as a person would write it.
+    pub fn shown(&self, procedure: &str, options: &str) -> String {
+        format!("CALL {}.{procedure}('{options}')", self.name)
+    }
+
+    /// `arm` or `resume`: a procedure without a parameter and an answer.
+    pub fn order(&self, procedure: &str) -> String {
+        format!("CALL {}.{procedure}()", self.control)
+    }
+
+    /// Pauses; parameter: the reason.
+    pub fn pause(&self) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("CALL {}.pause($1)", self.control),
+            Dialect::Mysql | Dialect::Mariadb => format!("CALL {}.pause(?)", self.control),
+        }
+    }
+
+    /// Documents: the rows of a table.
+    pub fn list(&self, list: List) -> String {
+        self.written(postgres::list(list), || mysql::list(list))
+    }
+
+    /// A document: the state of the installation. Parameter: the name of the spec.
+    pub fn status(&self) -> String {
+        self.written(postgres::STATUS.to_owned(), mysql::status)
+    }
+
+    /// Documents: past runs, the newest first. Parameter: how many.
+    pub fn history(&self) -> String {
+        self.written(postgres::HISTORY.to_owned(), mysql::history)
+    }
+
+    /// One row: families, rows and batches of the run in progress. Parameter: the number of its session.
+    pub fn progress(&self) -> String {
+        self.written(postgres::PROGRESS.to_owned(), || mysql::PROGRESS.to_owned())
+    }
+
+    /// Rows of artifact, host and path, marked as being tried. Parameter: at most how many.
+    pub fn claim_artifacts(&self) -> String {
+        self.written(postgres::CLAIM.to_owned(), || {
+            "CALL {w}.claim_artifacts(?)".to_owned()
+        })
+    }
+
+    /// Parameters: the artifact, and the error if it could not be removed.
+    pub fn finish_artifact(&self) -> String {
+        self.written(postgres::FINISH.to_owned(), || {
+            "CALL {w}.finish_artifact(?, ?)".to_owned()
+        })
+    }
+
+    /// A row where an earlier installation overruled something.
+    pub fn forced_install(&self) -> String {
+        format!(
+            "SELECT 1 FROM {}.control WHERE forced_install IS NOT NULL",
+            self.control
+        )
+    }
+
+    /// One row with `true` where it is armed.
+    pub fn armed(&self) -> String {
+        self.written("SELECT armed FROM {w}.control".to_owned(), || {
+            "SELECT IF(armed, 'true', 'false') FROM {w}.control".to_owned()
+        })
+    }
+
+    /// One row with `true` where this session is now the only one to install. Parameter: the control schema.
+    pub fn lock_install(&self) -> String {
+        self.written(postgres::LOCK_INSTALL.to_owned(), || {
+            mysql::LOCK_INSTALL.to_owned()
+        })
+    }
+
+    /// Settings of a session in which a statement may take its time.
+    pub fn unlimited(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "SET statement_timeout = 0",
+            Dialect::Mysql => "SET SESSION max_execution_time = 0",
+            Dialect::Mariadb => "SET SESSION max_statement_time = 0",
+        }
+    }
+
+    /// A setting that ends the session when its client is gone, for servers and systems that have it.
+    pub fn watch_client(&self) -> Option<&'static str> {
+        match self.dialect {
+            Dialect::Postgres => Some("SET client_connection_check_interval = '10s'"),
+            Dialect::Mysql | Dialect::Mariadb => None,
+        }
+    }
+
+    /// Rows of quoted name, bare name and building session of the indexes that an earlier installation left
+    /// unfinished, where the server leaves any. Parameter: the schema of the application.
+    pub fn unfinished_indexes(&self) -> Option<&'static str> {
+        match self.dialect {
+            Dialect::Postgres => Some(postgres::UNFINISHED_INDEXES),
+            Dialect::Mysql | Dialect::Mariadb => None,
+        }
+    }
+
+    /// Asks for the plan of a statement: one JSON document on PostgreSQL, rows of a table elsewhere, where the JSON
+    /// changes from version to version.
+    pub fn explain(&self, sql: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("EXPLAIN (FORMAT JSON) {sql}"),
+            Dialect::Mysql | Dialect::Mariadb => format!("EXPLAIN FORMAT=TRADITIONAL {sql}"),
+        }
+    }
+
+    /// Fills the names into a text.
+    fn written(&self, postgres: String, mysql: impl FnOnce() -> String) -> String {
+        let text = match self.dialect {
+            Dialect::Postgres => postgres,
+            Dialect::Mysql | Dialect::Mariadb => mysql(),
+        };
+        text.replace("{w}", &self.control)
+            .replace("{lock}", &self.lock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_call_has_a_text_for_each_dialect() {
+        let calls = |dialect| Calls::new(dialect, "windrow_x", "windrow_x.run");
+        let (postgres, mysql) = (calls(Dialect::Postgres), calls(Dialect::Mysql));
+        assert_eq!(
+            postgres.ask("preview"),
+            "SELECT \"windrow_x\".preview($1::jsonb)::text"
+        );
+        assert_eq!(mysql.ask("preview"), "CALL `windrow_x`.preview(?)");
+        assert_eq!(mysql.shown("run", "{}"), "CALL windrow_x.run('{}')");
+        assert!(mysql.status().contains("IS_USED_LOCK('windrow_x.run')"));
+        assert!(!mysql.status().contains('{'));
+        for list in [List::Policy, List::Hold, List::Setting, List::Artifact] {
+            assert!(postgres.list(list).contains("\"windrow_x\"."));
+            assert!(mysql.list(list).contains("`windrow_x`."));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The texts for MySQL and MariaDB; `{w}` stands for the control database, `{lock}` for the lock of a run.
+//!
+//! A row becomes a JSON document column by column: here a boolean is a number, an instant a text without a zone, and
+//! (on MariaDB) JSON a text, and each must come out as on PostgreSQL. JSON_EXTRACT(…, '$') says that a text is JSON.
+
+use super::List;
+
+/// A column of a document, and what its value is.
+type Field = (&'static str, As);
+
+#[derive(Clone, Copy)]
+enum As {
+    Plain,
+    Truth,
+    Instant,
+    /// An instant, or what stands for the beginning of time here.
+    Due,
+    Json,
+}
+
+use As::{Due, Instant, Json, Plain, Truth};
+
+const POLICY: &[Field] = &[
+    ("rule", Plain),
+    ("scope", Plain),
+    ("enabled", Truth),
+    ("retention_seconds", Plain),
+    ("artifacts", Truth),
+    ("note", Plain),
+    ("changed_by", Plain),
+    ("changed_at", Instant),
+];
+
+const HOLD: &[Field] = &[
+    ("rule", Plain),
+    ("key", Plain),
+    ("reason", Plain),
+    ("until", Instant),
+    ("placed_by", Plain),
+    ("placed_at", Instant),
+];
+
+const SETTING: &[Field] = &[
+    ("rule", Plain),
+    ("name", Plain),
+    ("value", Plain),
+    ("changed_by", Plain),
+    ("changed_at", Instant),
+];
+
+const ARTIFACT: &[Field] = &[
+    ("artifact_id", Plain),
+    ("run_id", Plain),
+    ("rule", Plain),
+    ("host", Plain),
+    ("path", Plain),
+    ("recorded_at", Instant),
+    ("attempts", Plain),
+    ("next_attempt_at", Due),
+    ("last_error", Plain),
+    ("given_up", Truth),
+];
+
+const CONTROL: &[Field] = &[
+    ("only_row", Truth),
+    ("armed", Truth),
+    ("armed_by", Plain),
+    ("armed_at", Instant),
+    ("server_identity", Plain),
+    ("orphans_at_arm", Json),
+    ("paused", Truth),
+    ("paused_by", Plain),
+    ("paused_at", Instant),
+    ("paused_reason", Plain),
+    ("forced_install", Json),
+    ("installed_by", Plain),
+    ("installed_at", Instant),
+];
+
+const RUN: &[Field] = &[
+    ("run_id", Plain),
+    ("trigger", Plain),
+    ("dry_run", Truth),
+    ("options", Json),
+    ("as_of", Instant),
+    ("deadline", Instant),
+    ("status", Plain),
+    ("reason", Plain),
+    ("backend_pid", Plain),
+    ("started_by", Plain),
+    ("started_at", Instant),
+    ("finished_at", Instant),
+];
+
+const METRIC: &[Field] = &[("name", Plain), ("labels", Json), ("value", Plain)];
+
+pub(super) fn list(list: List) -> String {
+    let (table, fields, order) = match list {
+        List::Policy => ("policy", POLICY, "t.rule, t.scope"),
+        List::Hold => ("hold", HOLD, "t.rule, t.`key`"),
+        List::Setting => ("setting", SETTING, "t.rule, t.name"),
+        List::Artifact => ("artifact", ARTIFACT, "t.artifact_id"),
+    };
+    format!(
+        "SELECT {} FROM {{w}}.{table} AS t ORDER BY {order}",
+        object("t", fields)
+    )
+}
+
+pub(super) fn status() -> String {
+    format!(
+        "
+    SELECT JSON_OBJECT(
+        'spec', ?,
+        'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
+        'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
+        'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
+        'artifacts_waiting', (SELECT COUNT(*) FROM {{w}}.artifact WHERE NOT given_up),
+        'artifacts_given_up', (SELECT COUNT(*) FROM {{w}}.artifact WHERE given_up),
+        'running', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT(
+                'run_id', r.run_id, 'trigger', r.`trigger`, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
+                'started_at', {started}, 'rule', p.rule, 'families', p.families,
+                'deleted_rows', p.deleted_rows, 'batches', p.batches))
+            FROM {{w}}.run AS r LEFT JOIN {{w}}.run_rule AS p USING (run_id)
+            WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK({{lock}})), '[]'), '$'),
+        'last_run', JSON_EXTRACT((SELECT {run} FROM {{w}}.run AS r WHERE r.status <> 'running'
+            ORDER BY r.run_id DESC LIMIT 1), '$'),
+        'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
+    )",
+        control = object("c", CONTROL),
+        started = value("r", ("started_at", Instant)),
+        run = object("r", RUN),
+        metric = object("m", METRIC),
+    )
+}
+
+pub(super) fn history() -> String {
+    "
+    SELECT JSON_OBJECT(
+        'run_id', h.run_id, 'trigger', h.`trigger`, 'dry_run', h.dry_run = 1, 'status', h.status, 'reason', h.reason,
+        'started_by', h.started_by, 'started_at', DATE_FORMAT(h.started_at, '%Y-%m-%dT%H:%i:%sZ'),
+        'seconds', ROUND(TIMESTAMPDIFF(MICROSECOND, h.started_at, h.finished_at) / 1000000, 1) + 0e0,
+        'families', h.families, 'deleted_rows', h.deleted_rows, 'batches', h.batches)
+    FROM (
+        SELECT r.run_id, r.`trigger`, r.dry_run, r.status, r.reason, r.started_by, r.started_at, r.finished_at,
+               CAST(COALESCE(SUM(p.families), 0) AS SIGNED) AS families,
+               CAST(COALESCE(SUM(p.deleted_rows), 0) AS SIGNED) AS deleted_rows,
+               CAST(COALESCE(SUM(p.batches), 0) AS SIGNED) AS batches
+        FROM {w}.run AS r LEFT JOIN {w}.run_rule AS p USING (run_id)
+        GROUP BY r.run_id, r.`trigger`, r.dry_run, r.status, r.reason, r.started_by, r.started_at, r.finished_at
+        ORDER BY r.run_id DESC LIMIT ?) AS h
+    ORDER BY h.run_id DESC"
+        .to_owned()
+}
+
+pub(super) const PROGRESS: &str = "
+    SELECT CAST(COALESCE(SUM(p.families), 0) AS SIGNED), CAST(COALESCE(SUM(p.deleted_rows), 0) AS SIGNED),
+           CAST(COALESCE(SUM(p.batches), 0) AS SIGNED)
+    FROM {w}.run AS r JOIN {w}.run_rule AS p USING (run_id)
+    WHERE r.status = 'running' AND r.backend_pid = ?";
+
+// A name of a lock has at most 64 characters.
+pub(super) const LOCK_INSTALL: &str =
+    "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";
+
+/// A row of the alias as a JSON document.
+fn object(alias: &str, fields: &[Field]) -> String {
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|field| format!("'{}', {}", field.0, value(alias, *field)))
+        .collect();
+    format!("JSON_OBJECT({})", fields.join(", "))
+}
+
+fn value(alias: &str, (name, what): Field) -> String {
+    let column = format!("{alias}.`{name}`");
+    match what {
+        As::Plain => column,
+        As::Truth => format!("{column} = 1"),
+        // As PostgreSQL writes an instant in UTC.
+        As::Instant => format!("DATE_FORMAT({column}, '%Y-%m-%dT%H:%i:%s.%f+00:00')"),
+        As::Due => format!(
+            "IF({column} < '1900-01-01', '-infinity', {})",
+            value(alias, (name, Instant))
+        ),
+        As::Json => format!("JSON_EXTRACT({column}, '$')"),
+    }
+}

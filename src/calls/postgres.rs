@@ -1,0 +1,65 @@
+//! The texts for PostgreSQL; `{w}` stands for the control schema.
+
+use super::List;
+
+pub(super) fn list(list: List) -> String {
+    let (table, order) = match list {
+        List::Policy => ("policy", "rule, scope"),
+        List::Hold => ("hold", "rule, key"),
+        List::Setting => ("setting", "rule, name"),
+        List::Artifact => ("artifact", "artifact_id"),
+    };
+    format!("SELECT to_jsonb(t)::text FROM {{w}}.{table} t ORDER BY {order}")
+}
+
+pub(super) const STATUS: &str = "
+    SELECT jsonb_build_object(
+        'spec', $1,
+        'control', (SELECT to_jsonb(c) - 'spec' FROM {w}.control c LIMIT 1),
+        'policies', (SELECT count(*) FROM {w}.policy WHERE enabled),
+        'holds', (SELECT count(*) FROM {w}.hold WHERE until IS NULL OR until > now()),
+        'artifacts_waiting', (SELECT count(*) FROM {w}.artifact WHERE NOT given_up),
+        'artifacts_given_up', (SELECT count(*) FROM {w}.artifact WHERE given_up),
+        'running', (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'run_id', r.run_id, 'trigger', r.trigger, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
+                'started_at', r.started_at, 'rule', p.rule, 'families', p.families,
+                'deleted_rows', p.deleted_rows, 'batches', p.batches)), '[]')
+            FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
+            WHERE r.status = 'running' AND r.backend_pid IN (SELECT a.pid FROM pg_stat_activity a)),
+        'last_run', (SELECT to_jsonb(r) FROM {w}.run r WHERE r.status <> 'running' ORDER BY r.run_id DESC LIMIT 1),
+        'metrics', (SELECT coalesce(jsonb_agg(to_jsonb(m)), '[]') FROM {w}.metrics m)
+    )::text";
+
+pub(super) const HISTORY: &str = "
+    SELECT to_jsonb(h)::text FROM (
+        SELECT r.run_id, r.trigger, r.dry_run, r.status, r.reason, r.started_by,
+               to_char(r.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS started_at,
+               round(extract(epoch FROM r.finished_at - r.started_at), 1)::float8 AS seconds,
+               coalesce(sum(p.families), 0)::bigint AS families,
+               coalesce(sum(p.deleted_rows), 0)::bigint AS deleted_rows,
+               coalesce(sum(p.batches), 0)::bigint AS batches
+        FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
+        GROUP BY r.run_id ORDER BY r.run_id DESC LIMIT $1::int) h
+    ORDER BY h.run_id DESC";
+
+pub(super) const PROGRESS: &str = "
+    SELECT coalesce(sum(p.families), 0)::bigint, coalesce(sum(p.deleted_rows), 0)::bigint,
+           coalesce(sum(p.batches), 0)::bigint
+    FROM {w}.run r JOIN {w}.run_rule p USING (run_id)
+    WHERE r.status = 'running' AND r.backend_pid = $1::int";
+
+pub(super) const CLAIM: &str =
+    "SELECT artifact_id::text, host, path FROM {w}.claim_artifacts($1::int)";
+
+pub(super) const FINISH: &str = "SELECT {w}.finish_artifact($1::bigint, $2)::text";
+
+pub(super) const LOCK_INSTALL: &str =
+    "SELECT pg_try_advisory_lock(hashtext('windrow install'), hashtext($1))";
+
+pub(super) const UNFINISHED_INDEXES: &str = "
+    SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname), x.relname,
+           (SELECT p.pid FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
+    FROM pg_index i
+    JOIN pg_class x ON x.oid = i.indexrelid
+    JOIN pg_namespace n ON n.oid = x.relnamespace
+    WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";

@@ -1,0 +1,404 @@
+//! What only MySQL and MariaDB can get wrong: engines, collations, signs, actions of foreign keys, the binary log.
+
+use super::{Finding, error, notice, warning};
+use crate::bundle::Probe;
+use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
+use crate::graph::{Graph, Kind, Table};
+
+/// Adds what these servers make of the tables.
+pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    server(graph, catalog, found);
+    for table in &graph.tables {
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        storage(catalog, table, live, found);
+        edges(graph, catalog, table, live, found);
+        columns(graph, table, live, found);
+        actions(graph, catalog, table, live, found);
+    }
+}
+
+fn server(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let is_on = |name: &str| catalog.setting(name).is_some_and(|value| value == "ON");
+    if is_on("log_bin") && catalog.setting("binlog_format") == Some("STATEMENT") {
+        let message = "is STATEMENT, and the server refuses such batches".to_owned();
+        found.push(
+            error("binlog-statement", "binlog_format", message)
+                .help("set it to ROW (or MIXED), here and in the option file"),
+        );
+    }
+    if let Some(state) = catalog.setting("event_scheduler")
+        && state != "ON"
+    {
+        let help = if state == "DISABLED" {
+            "start the server with `event_scheduler = ON`"
+        } else {
+            "`SET GLOBAL event_scheduler = ON`, and the same in the option file"
+        };
+        let message = format!("is {state}: the event of `60_schedule.sql` does not start");
+        found.push(warning("event-scheduler", "event_scheduler", message).help(help));
+    }
+    if catalog.folds_tables() {
+        let capitals = |name: &str| name.chars().any(char::is_uppercase);
+        let named = graph.tables.iter().map(|table| table.name.as_str());
+        if let Some(name) = named.into_iter().find(|name| capitals(name)) {
+            let value = catalog
+                .setting("lower_case_table_names")
+                .unwrap_or_default();
+            let message = format!(
+                "is {value}: `{name}` and `{}` are one table here",
+                name.to_lowercase()
+            );
+            found.push(
+                notice("lower-case-names", "lower_case_table_names", message)
+                    .help("nothing to do on this server"),
+            );
+        }
+    }
+}
+
+fn storage(catalog: &Catalog, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    if let Some(engine) = &live.engine
+        && !engine.eq_ignore_ascii_case("InnoDB")
+    {
+        let message = format!("has the engine {engine}, which knows no transactions");
+        found.push(error("engine", &table.name, message).help(format!(
+            "ALTER TABLE `{}` ENGINE = InnoDB, in a quiet hour",
+            table.name
+        )));
+    }
+    let logs = catalog.setting("log_bin") == Some("ON");
+    if logs && live.primary_key.is_empty() {
+        let message = "has no primary key: a replica reads all of it for each deleted row";
+        found.push(
+            warning("no-primary-key", &table.name, message.to_owned()).help("add a primary key"),
+        );
+    }
+}
+
+/// Both ends of each edge are compared in every batch.
+fn edges(
+    graph: &Graph,
+    catalog: &Catalog,
+    table: &Table,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    for edge in &table.edges {
+        let parent = graph.table(edge.parent);
+        let ends = (
+            live.column(&edge.column.name),
+            catalog
+                .tables
+                .get(&parent.name)
+                .and_then(|live| live.column(&edge.parent_column.name)),
+        );
+        let (Some(child), Some(key)) = ends else {
+            continue;
+        };
+        let object = format!("{}.{}", table.name, edge.column.name);
+        let other = format!("`{}.{}`", parent.name, edge.parent_column.name);
+        let (Some(left), Some(right)) = (kind_of(&child.kind), kind_of(&key.kind)) else {
+            continue;
+        };
+        if is_number(left) != is_number(right) {
+            let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
+            found.push(
+                error("edge-type-differs", &object, message)
+                    .help("give both ends the same type: such a comparison uses no index"),
+            );
+        } else if is_unsigned(child) != is_unsigned(key) {
+            let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
+            found.push(
+                warning("sign-differs", &object, message)
+                    .help("harmless as long as no value is negative or beyond the other's range"),
+            );
+        }
+        collation(&object, child, &other, key, found);
+    }
+}
+
+fn collation(
+    object: &str,
+    child: &CatalogColumn,
+    other: &str,
+    key: &CatalogColumn,
+    found: &mut Vec<Finding>,
+) {
+    let (Some(left), Some(right)) = (&child.collation, &key.collation) else {
+        return;
+    };
+    if left == right {
+        return;
+    }
+    let charset = |collation: &str| collation.split('_').next().unwrap_or_default().to_owned();
+    let message = format!("is {left}, and {other} is {right}");
+    // The collation of bytes wins over another of the same character set, and its index serves.
+    let serves = charset(left) == charset(right) && left.ends_with("_bin");
+    found.push(
+        if serves {
+            warning("collation-differs", object, message)
+        } else {
+            error("collation-differs", object, message)
+        }
+        .help(format!(
+            "ALTER TABLE … MODIFY the column with COLLATE {right}"
+        )),
+    );
+}
+
+fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    let ends: Vec<&str> = graph
+        .rules
+        .iter()
+        .filter(|rule| graph.table(rule.root).name == table.name)
+        .map(|rule| rule.end_time.name.as_str())
+        .collect();
+    let named = |name: &str| {
+        let mut keys = table.key.iter().map(|column| column.name.as_str());
+        let mut edges = table.edges.iter().map(|edge| edge.column.name.as_str());
+        keys.any(|key| key == name) || edges.any(|edge| edge == name) || ends.contains(&name)
+    };
+    for column in &live.columns {
+        let object = format!("{}.{}", table.name, column.name);
+        if column.on_update {
+            let message = "is set to the time by each UPDATE of its row".to_owned();
+            found.push(if ends.contains(&column.name.as_str()) {
+                warning("on-update", &object, message)
+                    .help("the retention counts from the last change of a row, not from its end")
+            } else {
+                notice("on-update", &object, message).help("windrow updates no row")
+            });
+        }
+        if column.generated && named(&column.name) {
+            let message = "is generated from other columns".to_owned();
+            found.push(
+                notice("generated-column", &object, message)
+                    .help("make sure that it has an index where the spec needs one"),
+            );
+        }
+    }
+}
+
+/// What a foreign key does by itself when a row of the table goes.
+fn actions(
+    graph: &Graph,
+    catalog: &Catalog,
+    table: &Table,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    for key in &live.referenced_by {
+        if !["CASCADE", "SET NULL", "SET DEFAULT"].contains(&key.on_delete.as_str()) {
+            continue;
+        }
+        let name = key
+            .table
+            .strip_prefix(&catalog.schema)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .unwrap_or(&key.table);
+        let covered = graph.tables.iter().find(|table| table.name == name);
+        let ignored = graph.ignored.iter().any(|ignored| ignored.table == name);
+        // Any other table is told as one that the spec does not list.
+        if covered.is_none() && !ignored {
+            continue;
+        }
+        let is_edge = covered.is_some_and(|child| {
+            child.edges.iter().any(|edge| {
+                key.columns == [edge.column.name.as_str()]
+                    && graph.table(edge.parent).name == table.name
+            })
+        });
+        let object = format!("{name}.{}", key.columns.join("_"));
+        let message = format!(
+            "the foreign key `{}` to `{}` does ON DELETE {}",
+            key.name, table.name, key.on_delete
+        );
+        found.push(if is_edge {
+            notice("cascade", &object, message)
+                .help("windrow deletes these rows first, counted, so that nothing is left for it")
+        } else {
+            warning("cascade", &object, message).help(
+                "what it does is not counted, fires no trigger, and on MariaDB is not in the binary log: make the column an edge, or the key RESTRICT",
+            )
+        });
+    }
+}
+
+/// An index that the optimizer was told not to see.
+pub(super) fn unused_index(object: &str, index: &CatalogIndex) -> Finding {
+    error(
+        "invalid-index",
+        object,
+        format!("the index `{}` is invisible (ignored)", index.name),
+    )
+    .help("ALTER TABLE … ALTER INDEX … VISIBLE (MySQL) or NOT IGNORED (MariaDB)")
+}
+
+/// Full scans in the table that EXPLAIN answers. Its columns differ by one before the type of access.
+pub(super) fn collect_scans(
+    probe: &Probe,
+    plan: &[Vec<Option<String>>],
+    catalog: &Catalog,
+    scans: &mut Vec<(String, String)>,
+) {
+    for row in plan {
+        let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        let partitions = row.len() >= 12;
+        let name = cell(2);
+        let access = cell(if partitions { 4 } else { 3 });
+        // What the statement is fed with stands for a work table.
+        if !["SIMPLE", "PRIMARY", "DELETE"].contains(&cell(1).as_str()) {
+            continue;
+        }
+        if name.starts_with('<') || !["ALL", "index"].contains(&access.as_str()) {
+            continue;
+        }
+        // An alias stands for the table that the statement is about.
+        let table = if catalog.tables.contains_key(&name) {
+            name
+        } else {
+            probe.table.clone()
+        };
+        let extra = cell(row.len().saturating_sub(1));
+        let by = if extra.is_empty() {
+            format!("`{access}`")
+        } else {
+            format!("`{access}: {extra}`")
+        };
+        scans.push((table, by));
+    }
+}
+
+/// The kind of a type as these servers print it.
+pub(super) fn kind_of(printed: &str) -> Option<Kind> {
+    let bare = printed.split(['(', ' ']).next().unwrap_or(printed);
+    Some(match bare.to_ascii_lowercase().as_str() {
+        "tinyint" | "smallint" => Kind::Smallint,
+        "mediumint" | "int" => Kind::Integer,
+        "bigint" => Kind::Bigint,
+        "uuid" => Kind::Uuid,
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" => {
+            Kind::Varchar
+        }
+        "datetime" => Kind::Timestamp,
+        // An instant, which each session sees in its own zone.
+        "timestamp" => Kind::Timestamptz,
+        _ => return None,
+    })
+}
+
+/// Whether the difference does not matter: integers of any width meet by their indexes, work tables take the type of
+/// the real column, and where there is no uuid it is a text.
+pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
+    let text = [Kind::Uuid, Kind::Varchar];
+    super::is_whole(live) && super::is_whole(declared)
+        || text.contains(&live) && text.contains(&declared)
+}
+
+fn is_number(kind: Kind) -> bool {
+    super::is_whole(kind)
+}
+
+fn is_unsigned(column: &CatalogColumn) -> bool {
+    column.kind.to_ascii_lowercase().contains("unsigned")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn printed_types_are_known() {
+        let kinds = [
+            "int(11)",
+            "bigint unsigned",
+            "tinyint(4)",
+            "varchar(64)",
+            "datetime(3)",
+            "timestamp",
+        ];
+        assert_eq!(
+            kinds.map(kind_of),
+            [
+                Some(Kind::Integer),
+                Some(Kind::Bigint),
+                Some(Kind::Smallint),
+                Some(Kind::Varchar),
+                Some(Kind::Timestamp),
+                Some(Kind::Timestamptz)
+            ]
+        );
+        assert_eq!(kind_of("decimal(10,0)"), None);
+        assert!(is_near(Kind::Smallint, Kind::Bigint) && is_near(Kind::Varchar, Kind::Uuid));
+        assert!(!is_near(Kind::Timestamptz, Kind::Timestamp));
+    }
+
+    #[test]
+    fn a_full_scan_is_seen_in_the_tables_of_both_servers() {
+        let row = |cells: &[&str]| {
+            cells
+                .iter()
+                .map(|cell| (*cell != "NULL").then(|| (*cell).to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let mysql = row(&[
+            "1",
+            "DELETE",
+            "x",
+            "NULL",
+            "ALL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "NULL",
+            "90000",
+            "100.00",
+            "Using where",
+        ]);
+        let mariadb = row(&[
+            "1",
+            "SIMPLE",
+            "t",
+            "index",
+            "NULL",
+            "PRIMARY",
+            "4",
+            "NULL",
+            "90000",
+            "Using index",
+        ]);
+        let range = row(&[
+            "1",
+            "SIMPLE",
+            "t",
+            "range",
+            "i",
+            "i",
+            "4",
+            "NULL",
+            "3",
+            "Using where",
+        ]);
+        let probe = Probe {
+            what: "delete".to_owned(),
+            table: "t".to_owned(),
+            sql: String::new(),
+        };
+        let catalog = Catalog {
+            dialect: Dialect::Mysql,
+            ..Catalog::default()
+        };
+        let mut scans = Vec::new();
+        collect_scans(&probe, &[mysql, mariadb, range], &catalog, &mut scans);
+        assert_eq!(
+            scans,
+            [
+                ("t".to_owned(), "`ALL: Using where`".to_owned()),
+                ("t".to_owned(), "`index: Using index`".to_owned())
+            ]
+        );
+    }
+}

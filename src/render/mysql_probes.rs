@@ -1,0 +1,88 @@
+//! The statements of the routines for MySQL and MariaDB as EXPLAIN takes them: the base table itself stands for the
+//! work table whose columns are made from it, so that types and collations are the real ones.
+
+use super::{home, rule_view};
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::graph::Graph;
+use crate::plan::{Plan, Purge};
+
+pub(super) fn probes(graph: &Graph, plan: &Plan, dialect: Dialect) -> Vec<Probe> {
+    plan.purges
+        .iter()
+        .flat_map(|purge| rule_probes(graph, purge, dialect))
+        .collect()
+}
+
+fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
+    let rule = &graph.rules[purge.rule];
+    let view = rule_view(graph, purge, dialect);
+    let (key, table, end) = (&view.key, &view.table, &view.end_time);
+    let root = graph.table(rule.root).name.clone();
+    let scope = if rule.retention.per.is_some() && rule.retention.opt_in {
+        // One scope after the other, each as a value of the column's own type.
+        format!(
+            "i.{per} = (SELECT s.{per} FROM {table} AS s WHERE s.{per} IS NOT NULL LIMIT 1) AND ",
+            per = view.per
+        )
+    } else {
+        String::new()
+    };
+    let mut probes = vec![
+        Probe {
+            what: format!("rule {}: the next roots, oldest first", rule.name),
+            table: root.clone(),
+            sql: format!(
+                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND i.{end} >= {least} \
+                 AND (i.{end} > {least} OR i.{key} > {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
+                least = view.least_time,
+                first = view.first_key,
+                eligible = view.eligible.join(" AND ")
+            ),
+        },
+        Probe {
+            what: format!("rule {}: lock the members", rule.name),
+            table: root,
+            sql: format!(
+                "SELECT i.{key} FROM {work} STRAIGHT_JOIN {table} AS i ON i.{key} = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
+                work = some_keys(table, key)
+            ),
+        },
+    ];
+    for step in &purge.steps {
+        let below = graph.table(step.table);
+        let name = dialect.qualified(home(graph, dialect), &below.name);
+        let ends: Vec<(String, String, String)> = if step.edges.is_empty() {
+            vec![(key.clone(), table.clone(), key.clone())]
+        } else {
+            step.edges
+                .iter()
+                .map(|edge| {
+                    let parent = &graph.table(edge.parent).name;
+                    (
+                        dialect.ident(&edge.column.name),
+                        dialect.qualified(home(graph, dialect), parent),
+                        dialect.ident(&edge.parent_column.name),
+                    )
+                })
+                .collect()
+        };
+        for (column, parent, parent_key) in ends {
+            // By its full name: an alias would need a current database, which a session need not have.
+            probes.push(Probe {
+                what: format!("rule {}: delete from {} by {column}", rule.name, below.name),
+                table: below.name.clone(),
+                sql: format!(
+                    "DELETE {name} FROM {work} STRAIGHT_JOIN {name} ON {name}.{column} = w.k",
+                    work = some_keys(&parent, &parent_key)
+                ),
+            });
+        }
+    }
+    probes
+}
+
+/// A few keys in the place of a work table; DISTINCT and LIMIT keep the server from merging it into the statement.
+fn some_keys(table: &str, key: &str) -> String {
+    format!("(SELECT DISTINCT k.{key} AS k FROM {table} AS k LIMIT 3) AS w")
+}

@@ -1,0 +1,1298 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
+-- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
+
+-- {{ rule.name }}_open: the work tables that live as long as a run, or a preview.
+--# create procedure {{ control }}.{{ rule.name }}_open
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_open()
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body @body@]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped;
+    CREATE TEMPORARY TABLE {{ control }}.work_cursor (
+        only_row integer NOT NULL DEFAULT 1,
+        ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (only_row)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    INSERT INTO {{ control }}.work_cursor (only_row, ended, id)
+    VALUES (1, {{ rule.least_time }}, {{ rule.first_key }});
+    CREATE TEMPORARY TABLE {{ control }}.work_gone (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_skipped (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+END;
+
+-- {{ rule.name }}_work: the work tables of one batch, empty.
+--# create procedure {{ control }}.{{ rule.name }}_work
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_work()
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
+        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+{%- for collect in rule.collects -%}
+        , {{ control }}.{{ collect.work }}
+{%- endfor %};
+    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
+    CREATE TEMPORARY TABLE {{ control }}.work_scope (
+        position integer NOT NULL AUTO_INCREMENT,
+        cutoff datetime(6),
+        PRIMARY KEY (position),
+        KEY (scope)
+    ) ENGINE = InnoDB AS
+    SELECT {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+{%- if rule.per %}
+    -- The scopes whose files are not recorded.
+    CREATE TEMPORARY TABLE {{ control }}.work_silent (
+        KEY (scope)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.per }} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
+    CREATE TEMPORARY TABLE {{ control }}.work_held (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    -- The roots to judge.
+    CREATE TEMPORARY TABLE {{ control }}.work_root (
+        ended datetime(6),
+        PRIMARY KEY (id),
+        KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
+    CREATE TEMPORARY TABLE {{ control }}.work_seen (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        depth integer NOT NULL DEFAULT 0,
+        upwards boolean NOT NULL DEFAULT false,
+        cutoff datetime(6),
+        PRIMARY KEY (id),
+        KEY (depth)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    -- The rows of {{ rule.table_name }} behind them. What is left in here after the verdict goes.
+    CREATE TEMPORARY TABLE {{ control }}.work_member (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        depth integer NOT NULL DEFAULT 0,
+        upwards boolean NOT NULL DEFAULT false,
+        final boolean NOT NULL DEFAULT false,
+        root boolean NOT NULL DEFAULT false,
+        ended datetime(6),
+        cutoff datetime(6),
+        PRIMARY KEY (id),
+        KEY (depth)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id{% if rule.per %}, i.{{ rule.per }} AS scope{% endif %} FROM {{ rule.table }} AS i LIMIT 0;
+    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
+    CREATE TEMPORARY TABLE {{ control }}.work_link (
+        {%- if rule.id_type %}
+        upper_id {{ rule.id_type }} NOT NULL,
+        lower_id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        depth integer NOT NULL DEFAULT 0,
+        upwards boolean NOT NULL DEFAULT false,
+        cutoff datetime(6),
+        KEY (depth, upwards)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
+    -- Rows that another session holds.
+    CREATE TEMPORARY TABLE {{ control }}.work_locked (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    -- The roots that stay, and why.
+    CREATE TEMPORARY TABLE {{ control }}.work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+{%- for collect in rule.collects %}
+    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endfor %}
+END;
+
+-- {{ rule.name }}_close: the work tables go.
+--# create procedure {{ control }}.{{ rule.name }}_close
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_close()
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables. [body @body@]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped,
+        {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
+        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+{%- for collect in rule.collects -%}
+        , {{ control }}.{{ collect.work }}
+{%- endfor %};
+END;
+
+-- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
+--# create procedure {{ control }}.{{ rule.name }}_scope
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_scope(
+    IN p_as_of     datetime(6),
+    IN p_retention bigint,
+    IN p_scope     varchar(255)
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]'
+BEGIN
+{%- if rule.per %}
+    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    SELECT
+        p.scope,
+        {% if not rule.opt_in %}IF(p.enabled, {% endif %}CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }}){% if not rule.opt_in %}, {{ rule.least_time }}){% endif %}
+    FROM {{ control }}.policy AS p
+    WHERE p.rule = {{ rule.literal }}
+      {%- if rule.opt_in %}
+      AND p.enabled
+      {%- endif %}
+      AND (p_scope IS NULL OR p.scope = p_scope)
+    ORDER BY p.scope;
+{%- if not rule.opt_in %}
+    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    SELECT
+        p_scope,
+        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }})
+    FROM {{ control }}.control AS c
+    WHERE p_scope IS NULL
+       OR NOT EXISTS (
+           SELECT 1 FROM {{ control }}.policy AS p
+           WHERE p.rule = {{ rule.literal }}
+             AND p.scope = p_scope
+       );
+{%- endif %}
+    INSERT INTO {{ control }}.work_silent (scope)
+    SELECT p.scope
+    FROM {{ control }}.policy AS p
+    WHERE p.rule = {{ rule.literal }}
+      AND NOT p.artifacts;
+{%- else %}
+    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    VALUES (
+        NULL,
+        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }})
+    );
+{%- endif %}
+END;
+
+-- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
+--# create procedure {{ control }}.{{ rule.name }}_next
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; {{ rule.name }}_judge decides. [body @body@]'
+BEGIN
+{%- if rule.per and rule.opt_in %}
+    DECLARE v_position integer DEFAULT 1;
+    DECLARE v_last     bigint;
+    DECLARE v_count    bigint DEFAULT 0;
+    DECLARE v_first    datetime(6);
+    DECLARE v_bound    datetime(6) DEFAULT {{ rule.greatest_time }};
+    -- The scopes that have anything due, by their oldest root.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_turn;
+    CREATE TEMPORARY TABLE {{ control }}.work_turn (
+        position integer NOT NULL AUTO_INCREMENT,
+        scope_position integer NOT NULL,
+        first_due datetime(6) NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    INSERT INTO {{ control }}.work_turn (scope_position, first_due)
+    SELECT d.position, d.first_due
+    FROM (
+        SELECT
+            s.position,
+            (
+                SELECT i.{{ rule.end_time }}
+                FROM {{ rule.table }} AS i
+                LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
+                WHERE i.{{ rule.per }} = s.scope
+                  AND i.{{ rule.end_time }} < s.cutoff
+                  AND i.{{ rule.end_time }} >= c.ended
+                  AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+{%- for predicate in rule.eligible %}
+                  AND {{ predicate }}
+{%- endfor %}
+                  AND g.id IS NULL
+                ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+                LIMIT 1
+            ) AS first_due
+        FROM {{ control }}.work_cursor AS c
+        STRAIGHT_JOIN {{ control }}.work_scope AS s
+        WHERE c.only_row = 1
+    ) AS d
+    WHERE d.first_due IS NOT NULL
+    ORDER BY d.first_due, d.position;
+    SET v_last = ROW_COUNT();
+    -- Each of them gives one root at least: as many as are wanted end no later than this.
+    SELECT t.first_due INTO v_bound FROM {{ control }}.work_turn AS t WHERE t.position = p_limit;
+    turns: WHILE v_position <= v_last DO
+        SELECT t.first_due INTO v_first FROM {{ control }}.work_turn AS t WHERE t.position = v_position;
+        IF v_first > v_bound THEN
+            LEAVE turns;
+        END IF;
+        INSERT INTO {{ control }}.work_root (id, ended)
+        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        FROM {{ control }}.work_turn AS t
+        STRAIGHT_JOIN {{ control }}.work_cursor AS c
+        STRAIGHT_JOIN {{ control }}.work_scope AS s ON s.position = t.scope_position
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+        LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
+        WHERE t.position = v_position
+          AND c.only_row = 1
+          AND i.{{ rule.end_time }} < s.cutoff
+          AND i.{{ rule.end_time }} <= v_bound
+          AND i.{{ rule.end_time }} >= c.ended
+          AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+          AND g.id IS NULL
+        ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+        LIMIT p_limit;
+        SET v_count = v_count + ROW_COUNT();
+        -- Other scopes need not be read beyond what is already there.
+        IF v_count >= p_limit THEN
+            SET v_count = v_count - p_limit;
+            IF v_count > 0 THEN
+                DELETE FROM {{ control }}.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
+            END IF;
+            SET v_count = p_limit;
+            SELECT MAX(r.ended) INTO v_bound FROM {{ control }}.work_root AS r;
+        END IF;
+        SET v_position = v_position + 1;
+    END WHILE turns;
+    DROP TEMPORARY TABLE {{ control }}.work_turn;
+{%- else %}
+    DECLARE v_newest  datetime(6);
+    DECLARE v_default datetime(6);
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM {{ control }}.work_scope AS s;
+    INSERT INTO {{ control }}.work_root (id, ended)
+    SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    FROM {{ control }}.work_cursor AS c
+    STRAIGHT_JOIN {{ rule.table }} AS i
+    {%- if rule.per %}
+    LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+    {%- endif %}
+    LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
+    WHERE c.only_row = 1
+      AND i.{{ rule.end_time }} < v_newest
+      {%- if rule.per %}
+      AND i.{{ rule.end_time }} < COALESCE(s.cutoff, v_default)
+      {%- endif %}
+      AND i.{{ rule.end_time }} >= c.ended
+      AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+{%- for predicate in rule.eligible %}
+      AND {{ predicate }}
+{%- endfor %}
+      AND g.id IS NULL
+    ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+    LIMIT p_limit;
+{%- endif %}
+END;
+
+-- {{ rule.name }}_judge: expands the roots to their families and decides, row by row under lock, which may go.
+--
+-- A member is a row of {{ rule.table_name }}. Links to ids without a row are not followed.
+{%- if rule.closed %}
+-- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
+{%- else %}
+-- Literal: a root's own descendants decide, whoever else links to them.
+{%- endif %}
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise {{ rule.name }}_doubt goes on.
+--# create procedure {{ control }}.{{ rule.name }}_judge
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
+BEGIN
+    DECLARE v_depth   integer DEFAULT 0;
+    DECLARE v_count   bigint;
+    DECLARE v_found   bigint;
+    DECLARE v_doubts  bigint DEFAULT 0;
+    DECLARE v_default datetime(6);
+{%- if rule.per %}
+    DECLARE v_first   datetime(6);
+    DECLARE v_last    datetime(6);
+{%- endif %}
+{%- if not rule.opt_in or not rule.per %}
+    SELECT s.cutoff INTO v_default FROM {{ control }}.work_scope AS s WHERE s.scope IS NULL;
+{%- endif %}
+
+    -- What is gone already is met, but not looked at.
+    INSERT INTO {{ control }}.work_seen (id, depth)
+    SELECT g.id, -1 FROM {{ control }}.work_gone AS g;
+    INSERT INTO {{ control }}.work_seen (id, depth)
+    SELECT r.id, 0 FROM {{ control }}.work_root AS r;
+    SET v_count = ROW_COUNT();
+    expansion: WHILE v_count > 0 DO
+        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
+        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
+        IF p_lock THEN
+            INSERT INTO {{ control }}.work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
+            SELECT
+                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, i.{{ rule.end_time }},
+                CASE
+                    WHEN NOT {{ rule.is_root }} THEN w.cutoff
+                    WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
+                    ELSE {% if rule.per %}COALESCE(s.cutoff, v_default){% else %}v_default{% endif %}
+                END{% if rule.per %},
+                i.{{ rule.per }}{% endif %}
+            FROM {{ control }}.work_seen AS w
+            STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = w.id
+            {%- if rule.per %}
+            LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+            {%- endif %}
+            WHERE w.depth = v_depth
+            ORDER BY w.id
+            FOR UPDATE SKIP LOCKED;
+            SET v_found = ROW_COUNT();
+            IF v_found < v_count THEN
+                INSERT INTO {{ control }}.work_locked (id)
+                SELECT w.id
+                FROM {{ control }}.work_seen AS w
+                STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = w.id
+                LEFT JOIN {{ control }}.work_member AS m ON m.id = w.id
+                WHERE w.depth = v_depth
+                  AND m.id IS NULL;
+                SET v_doubts = v_doubts + ROW_COUNT();
+            END IF;
+        ELSE
+            INSERT INTO {{ control }}.work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
+            SELECT
+                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, i.{{ rule.end_time }},
+                CASE
+                    WHEN NOT {{ rule.is_root }} THEN w.cutoff
+                    WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
+                    ELSE {% if rule.per %}COALESCE(s.cutoff, v_default){% else %}v_default{% endif %}
+                END{% if rule.per %},
+                i.{{ rule.per }}{% endif %}
+            FROM {{ control }}.work_seen AS w
+            STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = w.id
+            {%- if rule.per %}
+            LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+            {%- endif %}
+            WHERE w.depth = v_depth;
+            SET v_found = ROW_COUNT();
+        END IF;
+        IF v_found = 0 THEN
+            LEAVE expansion;
+        END IF;
+{%- if rule.links | length == 0 %}
+        LEAVE expansion;
+{%- else %}
+
+        -- Read after the rows were locked: a link that was committed before is seen.
+        SET v_found = 0;
+{%- for link in rule.links %}
+        INSERT INTO {{ control }}.work_link (upper_id, lower_id, depth, upwards, cutoff)
+        SELECT m.id, l.{{ link.child }}, v_depth, false, m.cutoff
+        FROM {{ control }}.work_member AS m
+        STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.parent }} = m.id
+        WHERE m.depth = v_depth
+          AND l.{{ link.child }} IS NOT NULL;
+        SET v_found = v_found + ROW_COUNT();
+{%- if rule.closed %}
+        INSERT INTO {{ control }}.work_link (upper_id, lower_id, depth, upwards, cutoff)
+        SELECT l.{{ link.parent }}, m.id, v_depth, true, NULL
+        FROM {{ control }}.work_member AS m
+        STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.child }} = m.id
+        WHERE m.depth = v_depth
+          AND l.{{ link.parent }} IS NOT NULL;
+        SET v_found = v_found + ROW_COUNT();
+{%- endif %}
+{%- endfor %}
+        IF v_found = 0 THEN
+            LEAVE expansion;
+        END IF;
+        INSERT IGNORE INTO {{ control }}.work_seen (id, depth, upwards, cutoff)
+        SELECT l.lower_id, v_depth + 1, false, l.cutoff
+        FROM {{ control }}.work_link AS l
+        WHERE l.depth = v_depth
+          AND NOT l.upwards;
+        SET v_count = ROW_COUNT();
+{%- if rule.closed %}
+        INSERT IGNORE INTO {{ control }}.work_seen (id, depth, upwards, cutoff)
+        SELECT l.upper_id, v_depth + 1, true, NULL
+        FROM {{ control }}.work_link AS l
+        WHERE l.depth = v_depth
+          AND l.upwards;
+        SET v_count = v_count + ROW_COUNT();
+{%- endif %}
+        SET v_depth = v_depth + 1;
+{%- endif %}
+    END WHILE;
+
+    -- What speaks against anybody?
+    INSERT IGNORE INTO {{ control }}.work_held (id)
+    SELECT h.`key`
+    FROM {{ control }}.hold AS h
+    WHERE h.rule = {{ rule.literal }}
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF ROW_COUNT() > 0 THEN
+        SELECT v_doubts + COUNT(*) INTO v_doubts
+        FROM {{ control }}.work_held AS h
+        STRAIGHT_JOIN {{ control }}.work_seen AS w ON w.id = h.id;
+    END IF;
+    SELECT
+        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL{% if rule.closed %} OR (m.upwards AND NOT m.root){% endif %} OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
+        COUNT(CASE WHEN m.root THEN 1 END){% if rule.per %},
+        MIN(m.cutoff),
+        MAX(m.cutoff){% endif %}
+    INTO v_doubts, o_families{% if rule.per %}, v_first, v_last{% endif %}
+    FROM {{ control }}.work_member AS m;
+{%- if rule.per and rule.links | length > 0 %}
+    -- A member that two cutoffs apply to was compared with one of them only.
+    IF v_doubts = 0 AND v_first < v_last THEN
+        SELECT COUNT(*) INTO v_doubts
+        FROM {{ control }}.work_link AS l
+        STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards
+          AND m.cutoff <> l.cutoff;
+    END IF;
+{%- endif %}
+    IF v_doubts > 0 THEN
+        CALL {{ control }}.{{ rule.name }}_doubt(p_purge);
+        SELECT COUNT(*) INTO o_families FROM {{ control }}.work_member AS m WHERE m.root;
+    END IF;
+END;
+
+-- {{ rule.name }}_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
+-- with care; the others go.
+--# create procedure {{ control }}.{{ rule.name }}_doubt
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_doubt(IN p_purge boolean)
+SQL SECURITY DEFINER
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body @body@]'
+BEGIN
+    DECLARE v_round integer DEFAULT 0;
+    DECLARE v_count bigint DEFAULT 1;
+    DROP TEMPORARY TABLE IF EXISTS
+        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay;
+    CREATE TEMPORARY TABLE {{ control }}.work_arc (
+        {%- if rule.id_type %}
+        upper_id {{ rule.id_type }} NOT NULL,
+        lower_id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_doubt (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_front (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_case (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_rise (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_reach (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- if rule.closed %}
+    CREATE TEMPORARY TABLE {{ control }}.work_stay (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
+
+    -- A link to an id without a row links nothing. The end that a link was found from is a member.
+    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id)
+    SELECT l.upper_id, l.lower_id
+    FROM {{ control }}.work_link AS l
+    JOIN {{ control }}.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
+    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id)
+    SELECT l.upper_id, l.lower_id
+    FROM {{ control }}.work_link AS l
+    JOIN {{ control }}.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
+
+    -- The doubts, and all that is linked to them.
+    INSERT INTO {{ control }}.work_doubt (id)
+    SELECT m.id
+    FROM {{ control }}.work_member AS m
+    WHERE NOT m.final
+       OR m.cutoff IS NULL
+{%- if rule.closed %}
+       OR (m.upwards AND NOT m.root)
+{%- endif %}
+       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
+    INSERT IGNORE INTO {{ control }}.work_doubt (id)
+    SELECT k.id FROM {{ control }}.work_locked AS k;
+    INSERT IGNORE INTO {{ control }}.work_doubt (id)
+    SELECT m.id
+    FROM {{ control }}.work_held AS h
+    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = h.id;
+{%- if rule.links | length > 0 %}
+    INSERT IGNORE INTO {{ control }}.work_doubt (id)
+    SELECT m.id
+    FROM {{ control }}.work_link AS l
+    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = l.lower_id
+    WHERE NOT l.upwards
+      AND m.cutoff <> l.cutoff;
+    WHILE v_count > 0 DO
+        INSERT INTO {{ control }}.work_front (id, purpose, round)
+        SELECT a.lower_id, 1, v_round
+        FROM {{ control }}.work_doubt AS d
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = d.id
+        WHERE d.round = v_round;
+        INSERT INTO {{ control }}.work_front (id, purpose, round)
+        SELECT a.upper_id, 1, v_round
+        FROM {{ control }}.work_doubt AS d
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = d.id
+        WHERE d.round = v_round;
+        INSERT IGNORE INTO {{ control }}.work_doubt (id, round)
+        SELECT f.id, v_round + 1
+        FROM {{ control }}.work_front AS f
+        WHERE f.purpose = 1
+          AND f.round = v_round;
+        SET v_count = ROW_COUNT();
+        SET v_round = v_round + 1;
+    END WHILE;
+{%- endif %}
+
+    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
+    INSERT INTO {{ control }}.work_case (id, root, fault, cutoff, newest)
+    SELECT
+        m.id, m.root,
+        CASE
+            WHEN h.id IS NOT NULL THEN 1
+            WHEN NOT m.final THEN 2
+            WHEN m.ended IS NULL AND NOT p_purge THEN 3
+            ELSE 9
+        END,
+        IF(m.root, m.cutoff, NULL),
+        COALESCE(m.ended, {{ rule.least_time }})
+    FROM {{ control }}.work_doubt AS d
+    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = d.id
+    LEFT JOIN {{ control }}.work_held AS h ON h.id = m.id;
+    INSERT INTO {{ control }}.work_case (id, locked, fault, newest)
+    SELECT k.id, true, IF(h.id IS NULL, 5, 1), {{ rule.least_time }}
+    FROM {{ control }}.work_locked AS k
+    LEFT JOIN {{ control }}.work_held AS h ON h.id = k.id;
+{%- if rule.links | length > 0 %}
+    SET v_round = 0, v_count = 1;
+    WHILE v_count > 0 DO
+        INSERT INTO {{ control }}.work_rise (id, round, fault, newest)
+        SELECT a.upper_id, v_round, MIN(c.fault), MAX(c.newest)
+        FROM {{ control }}.work_case AS c
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = c.id
+        WHERE c.round = v_round
+        GROUP BY a.upper_id;
+        UPDATE {{ control }}.work_rise AS u
+        STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = u.id
+        SET c.fault = LEAST(c.fault, u.fault),
+            c.newest = GREATEST(c.newest, u.newest),
+            c.round = v_round + 1
+        WHERE u.round = v_round
+          AND (u.fault < c.fault OR u.newest > c.newest);
+        SET v_count = ROW_COUNT();
+        SET v_round = v_round + 1;
+    END WHILE;
+{%- endif %}
+    UPDATE {{ control }}.work_case AS c
+    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
+    WHERE c.root
+      AND c.cutoff IS NOT NULL;
+{% if rule.closed %}
+    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
+    INSERT INTO {{ control }}.work_reach (id)
+    SELECT c.id FROM {{ control }}.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
+{%- else %}
+    -- What goes: the roots without a fault, and all rows below them.
+    INSERT INTO {{ control }}.work_reach (id)
+    SELECT r.id
+    FROM {{ control }}.work_root AS r
+    STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = r.id
+    WHERE c.root
+      AND c.cutoff IS NOT NULL
+      AND c.verdict = 9;
+{%- endif %}
+{%- if rule.links | length > 0 %}
+    SET v_round = 0, v_count = 1;
+    WHILE v_count > 0 DO
+        INSERT INTO {{ control }}.work_front (id, purpose, round)
+        SELECT a.lower_id, 2, v_round
+        FROM {{ control }}.work_reach AS c
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = c.id
+        WHERE c.round = v_round;
+        INSERT IGNORE INTO {{ control }}.work_reach (id, round)
+        SELECT f.id, v_round + 1
+        FROM {{ control }}.work_front AS f
+        WHERE f.purpose = 2
+          AND f.round = v_round;
+        SET v_count = ROW_COUNT();
+        SET v_round = v_round + 1;
+    END WHILE;
+{%- endif %}
+{%- if rule.closed %}
+    INSERT INTO {{ control }}.work_stay (id)
+    SELECT c.id
+    FROM {{ control }}.work_case AS c
+    LEFT JOIN {{ control }}.work_reach AS u ON u.id = c.id
+    WHERE c.locked
+       OR u.id IS NULL
+       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
+{%- if rule.links | length > 0 %}
+    SET v_round = 0, v_count = 1;
+    WHILE v_count > 0 DO
+        INSERT INTO {{ control }}.work_front (id, purpose, round)
+        SELECT a.lower_id, 3, v_round
+        FROM {{ control }}.work_stay AS s
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = s.id
+        WHERE s.round = v_round;
+        INSERT INTO {{ control }}.work_front (id, purpose, round)
+        SELECT a.upper_id, 3, v_round
+        FROM {{ control }}.work_stay AS s
+        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = s.id
+        WHERE s.round = v_round;
+        INSERT IGNORE INTO {{ control }}.work_stay (id, round)
+        SELECT f.id, v_round + 1
+        FROM {{ control }}.work_front AS f
+        WHERE f.purpose = 3
+          AND f.round = v_round;
+        SET v_count = ROW_COUNT();
+        SET v_round = v_round + 1;
+    END WHILE;
+{%- endif %}
+    DELETE m
+    FROM {{ control }}.work_stay AS s
+    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = s.id;
+{%- else %}
+    DELETE m
+    FROM {{ control }}.work_doubt AS d
+    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = d.id
+    LEFT JOIN {{ control }}.work_reach AS u ON u.id = d.id
+    WHERE u.id IS NULL;
+{%- endif %}
+
+    INSERT INTO {{ control }}.work_skip (skip_key, reason)
+    SELECT
+        r.id,
+        CASE
+            WHEN c.locked THEN 'LOCKED'
+            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
+            ELSE ELT(LEAST(c.verdict, 6), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'SHARED_MEMBER')
+        END
+    FROM {{ control }}.work_root AS r
+    STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = r.id
+    LEFT JOIN {{ control }}.work_member AS m ON m.id = r.id
+    WHERE m.id IS NULL
+    ORDER BY r.ended, r.id;
+    DROP TEMPORARY TABLE IF EXISTS
+        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay;
+END;
+
+-- {{ rule.name }}_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+--# create procedure {{ control }}.{{ rule.name }}_rows
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]'
+BEGIN
+    DECLARE v_rows bigint;
+    DECLARE v_more bigint;
+    CALL {{ control }}.{{ rule.name }}_work();
+{%- for collect in rule.collects %}
+{%- for edge in collect.edges %}
+    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
+    SELECT t.{{ collect.key }}
+    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
+    STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- endfor %}
+{%- endfor %}
+{%- for twin in rule.twins %}
+    -- The same keys once more, for statements that need them twice.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ twin.work }};
+    CREATE TEMPORARY TABLE {{ control }}.{{ twin.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT w.id FROM {{ control }}.{{ twin.of }} AS w;
+{%- endfor %}
+    SET o_rows = '';
+{%- for step in rule.steps %}
+
+    -- {{ step.why }}
+    SET v_rows = 0;
+{%- for edge in step.edges %}
+    SELECT COUNT(*)
+    INTO v_more
+    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
+    STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = w.id
+{%- for other in edge.others %}
+    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = t.{{ other.column }}
+{%- endfor %}
+{%- for other in edge.others %}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
+{%- endfor %};
+    SET v_rows = v_rows + v_more;
+{%- endfor %}
+    SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
+{%- endfor %}
+    SET o_rows = CONCAT('[', o_rows, ']');
+{%- for twin in rule.twins %}
+    DROP TEMPORARY TABLE {{ control }}.{{ twin.work }};
+{%- endfor %}
+END;
+
+-- {{ rule.name }}_batch: deletes the families in work_root that may go, in the caller's transaction.
+--# create procedure {{ control }}.{{ rule.name }}_batch
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
+    IN  p_run      bigint,
+    IN  p_purge    boolean,
+    IN  p_dry_run  boolean,
+    OUT o_families bigint,
+    OUT o_rows     longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that {{ rule.name }}_judge lets go: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+BEGIN
+    DECLARE v_members bigint;
+    DECLARE v_rows    bigint;
+    DECLARE v_message varchar(128);
+    SET o_rows = '[{{ rule.zeros }}]';
+    CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
+    SELECT COUNT(*) INTO v_members FROM {{ control }}.work_member AS m;
+    IF v_members > 0 THEN
+        IF p_dry_run THEN
+            SAVEPOINT before_deletions;
+        END IF;
+{%- for collect in rule.collects %}
+{%- for edge in collect.edges %}
+        INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
+        SELECT t.{{ collect.key }}
+        FROM {{ control }}.{{ edge.keys }} AS w
+        STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- endfor %}
+{%- endfor %}
+{%- for artifact in rule.artifacts %}
+
+        -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
+        INSERT INTO {{ control }}.artifact (run_id, rule, host, path)
+        SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
+        FROM {{ control }}.work_member AS w
+        {%- if rule.per %}
+        LEFT JOIN {{ control }}.work_silent AS s ON s.scope = w.scope
+        {%- endif %}
+        STRAIGHT_JOIN {{ artifact.table }} AS t ON t.{{ artifact.column }} = w.id
+        WHERE t.{{ artifact.path }} <> ''{% if rule.per %}
+          AND s.scope IS NULL{% endif %};
+{%- endfor %}
+        SET o_rows = '';
+{%- for step in rule.steps %}
+
+        -- {{ step.why }}
+{%- for edge in step.edges %}
+        DELETE t
+        FROM {{ control }}.{{ edge.keys }} AS w
+        STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = w.id;
+        SET v_rows = {% if not loop.first %}v_rows + {% endif %}ROW_COUNT();
+{%- endfor %}
+        SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
+{%- endfor %}
+        SET o_rows = CONCAT('[', o_rows, ']');
+        IF v_rows <> v_members THEN
+            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', {{ rule.table_literal }}), 128);
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
+        END IF;
+        IF p_dry_run THEN
+            ROLLBACK TO SAVEPOINT before_deletions;
+        END IF;
+    END IF;
+END;
+
+-- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
+--# create procedure {{ control }}.{{ rule.name }}_undated
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_skip the roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]'
+BEGIN
+    CALL {{ control }}.{{ rule.name }}_work();
+    CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope);
+    INSERT INTO {{ control }}.work_skip (skip_key, reason)
+    SELECT i.{{ rule.key }}, 'UNDATED_MEMBER'
+{%- if rule.per and rule.opt_in %}
+    FROM {{ control }}.work_scope AS s
+    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
+{%- else %}
+    FROM {{ rule.table }} AS i
+{%- endif %}
+    WHERE i.{{ rule.end_time }} IS NULL
+{%- for predicate in rule.eligible %}
+      AND {{ predicate }}
+{%- endfor %}
+{%- if rule.per and not rule.opt_in %}
+      AND (p_scope IS NULL OR i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.work_scope AS s WHERE s.scope IS NOT NULL))
+{%- endif %}
+    ORDER BY i.{{ rule.key }};
+END;
+
+-- {{ rule.name }}_step: one batch of a run with its progress in the ledger, in one transaction.
+-- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
+-- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
+--# create procedure {{ control }}.{{ rule.name }}_step
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_step(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body @body@]'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_retention bigint;
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_take      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_key       varchar(255);
+    DECLARE v_time      datetime(6);
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_rows      longtext;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+                GET DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+                ROLLBACK;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_work();
+
+            -- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
+            FROM {{ control }}.run AS r
+            CROSS JOIN {{ control }}.control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
+            INTO v_done, v_again, v_present, v_halving
+            FROM {{ control }}.run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }}
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
+            CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
+            CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
+            END IF;
+            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
+            IF v_take <= 0 THEN
+                SET o_state = 'run_families reached';
+                COMMIT;
+                LEAVE step;
+            END IF;
+
+            -- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
+            -- look at everything again.
+            latch: BEGIN
+                DECLARE EXIT HANDLER FOR 1205
+                BEGIN
+                    SET o_state = 'again';
+                END;
+                SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
+            END latch;
+            IF o_state IS NOT NULL THEN
+                ROLLBACK;
+                LEAVE step;
+            END IF;
+
+            CALL {{ control }}.seconds(v_text, v_retention);
+            CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
+            CALL {{ control }}.{{ rule.name }}_next(v_take);
+            SELECT COUNT(*) INTO v_last FROM {{ control }}.work_root AS r;
+            IF v_last = 0 THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, false, v_dry_run, v_families, v_rows);
+            IF v_dry_run THEN
+                INSERT INTO {{ control }}.work_gone (id)
+                SELECT m.id FROM {{ control }}.work_member AS m;
+            END IF;
+            REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
+            SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+            CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+            UPDATE {{ control }}.run_rule AS p
+            SET p.families = p.families + v_families,
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                p.cursor_key = v_key,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
+        -- read-only server: they are no fault of a family.
+        IF v_errno IN (1317, 1927, 1053) THEN
+            SET o_state = 'cancelled';
+            LEAVE step;
+        END IF;
+        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
+        IF NOT v_busy AND (
+            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+            OR v_last = 0
+        ) THEN
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF v_busy AND v_again < v_retries THEN
+            UPDATE {{ control }}.run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        IF v_last = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+        IF v_last > 1 THEN
+            UPDATE {{ control }}.run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = v_last DIV 2,
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, {{ rule.literal }}, v_key, v_errno, v_sqlstate, v_message);
+        INSERT INTO {{ control }}.work_skip (skip_key, reason)
+        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
+        VALUES (1, v_time, v_key);
+        UPDATE {{ control }}.run_rule AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(v_present * 2, v_batch),
+            p.halving = false,
+            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+            p.cursor_key = v_key,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = {{ rule.literal }};
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END;
+
+-- {{ rule.name }}_finish: what is to be said of a rule when a run is through with it.
+--# create procedure {{ control }}.{{ rule.name }}_finish
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_finish(IN p_run bigint, IN p_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body @body@]'
+BEGIN
+    DECLARE v_as_of   datetime(6);
+    DECLARE v_dry_run boolean;
+    DECLARE v_scope   varchar(255);
+    DECLARE v_rows    longtext;
+    SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
+    FROM {{ control }}.run AS r
+    WHERE r.run_id = p_run;
+    IF p_reason = 'nothing left' THEN
+        -- Roots without an end time can never become due.
+        CALL {{ control }}.{{ rule.name }}_undated(v_as_of, v_scope);
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+    END IF;
+    IF v_dry_run THEN
+        -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+        -- counted twice: count once more, over all members.
+        CALL {{ control }}.{{ rule.name }}_rows(v_rows);
+        UPDATE {{ control }}.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = {{ rule.literal }};
+        UPDATE {{ control }}.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
+        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+    END IF;
+END;
+
+-- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
+--# create procedure {{ control }}.{{ rule.name }}_preview
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]'
+BEGIN
+    DECLARE v_retention bigint;
+    DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
+    DECLARE v_batch     bigint;
+    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_found     bigint;
+    DECLARE v_judged    bigint;
+    DECLARE v_room      bigint DEFAULT 10;
+    DECLARE v_part      longtext;
+    DECLARE v_time      datetime(6);
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_batches   bigint DEFAULT 0;
+    DECLARE v_oldest    varchar(64) DEFAULT 'null';
+    DECLARE v_samples   longtext DEFAULT '';
+    DECLARE v_rows      longtext;
+{%- for step in rule.steps %}
+    DECLARE v_rows_{{ step.position }} bigint;
+{%- endfor %}
+    DECLARE v_sum       bigint;
+    DECLARE v_skipped   longtext;
+    DECLARE v_skip_keys longtext;
+    DECLARE v_skips     bigint;
+    DECLARE v_more      boolean DEFAULT false;
+    DECLARE v_speed     decimal(30, 6);
+    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
+    DECLARE v_duration  bigint;
+    DECLARE v_artifact_failures bigint;
+{%- if rule.per and rule.opt_in %}
+    DECLARE v_default   datetime(6);
+    DECLARE v_without   bigint;
+{%- endif %}
+    CALL {{ control }}.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
+    CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
+    IF v_limit IS NULL THEN
+        CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
+    END IF;
+    CALL {{ control }}.{{ rule.name }}_open();
+    CALL {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope);
+    INSERT INTO {{ control }}.work_skipped (skip_key, reason)
+    SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+    batches: LOOP
+        CALL {{ control }}.{{ rule.name }}_work();
+        CALL {{ control }}.{{ rule.name }}_scope(p_as_of, v_retention, v_scope);
+        CALL {{ control }}.{{ rule.name }}_next(GREATEST(LEAST(v_batch, v_limit - v_families), 1));
+        SELECT COUNT(*) INTO v_found FROM {{ control }}.work_root AS r;
+        IF v_found = 0 THEN
+            LEAVE batches;
+        END IF;
+        IF v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE batches;
+        END IF;
+        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
+        SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+        CALL {{ control }}.{{ rule.name }}_judge(false, false, v_judged);
+        SET v_batches = v_batches + 1;
+        SET v_families = v_families + v_judged;
+        INSERT INTO {{ control }}.work_gone (id)
+        SELECT m.id FROM {{ control }}.work_member AS m;
+        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+        IF v_room > 0 THEN
+            SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.ended, g.id SEPARATOR ', '), MIN(g.ended)
+            INTO v_found, v_part, v_time
+            FROM (
+                SELECT r.id, r.ended
+                FROM {{ control }}.work_root AS r
+                STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = r.id
+                ORDER BY r.ended, r.id
+                LIMIT v_room
+            ) AS g;
+            IF v_found > 0 THEN
+                IF v_oldest = 'null' THEN
+                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
+                END IF;
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
+                SET v_room = v_room - v_found;
+            END IF;
+        END IF;
+    END LOOP batches;
+    SET v_samples = CONCAT('[', v_samples, ']');
+
+    CALL {{ control }}.{{ rule.name }}_rows(v_rows);
+{%- for step in rule.steps %}
+    SET v_rows_{{ step.position }} = JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
+{%- endfor %}
+    SET v_sum = {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %} + {% endif %}{% endfor %};
+    SELECT
+        COALESCE(SUM(s.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
+    INTO v_skips, v_skipped, v_skip_keys
+    FROM (
+        SELECT
+            k.reason,
+            COUNT(*) AS families,
+            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
+        FROM (
+            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
+            FROM {{ control }}.work_skipped AS w
+        ) AS k
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM {{ control }}.run_rule AS r
+        WHERE r.rule = {{ rule.literal }}
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+    SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
+{%- if rule.per and rule.opt_in %}
+    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }});
+    CALL {{ control }}.{{ rule.name }}_work();
+    CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
+    SELECT COUNT(*)
+    INTO v_without
+    FROM {{ rule.table }} AS i
+    LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+    WHERE i.{{ rule.end_time }} < v_default
+{%- for predicate in rule.eligible %}
+      AND {{ predicate }}
+{%- endfor %}
+      AND s.position IS NULL;
+{%- endif %}
+    CALL {{ control }}.{{ rule.name }}_close();
+
+    SET o_document = CONCAT(
+        '{"rule": ', JSON_QUOTE({{ rule.literal }}),
+        ', "root": ', JSON_QUOTE({{ rule.table_literal }}),
+        ', "families": ', v_families,
+        ', "rows": ', v_sum,
+        ', "tables": {',
+{%- for step in rule.steps %}
+        {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', v_rows_{{ step.position }},
+{%- endfor %}
+        '}, "oldest_end_time": ', v_oldest,
+        ', "sample_roots": ', v_samples,
+        ', "skipped_families": ', v_skips,
+        ', "skipped": ', v_skipped,
+        ', "skipped_samples": ', v_skip_keys,
+{%- if rule.per and rule.opt_in %}
+        ', "without_policy": ', v_without,
+{%- endif %}
+        ', "run_families": ', v_limit,
+        ', "limited": ', IF(v_more, 'true', 'false'),
+        ', "batches": ', v_batches,
+        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'){% for field in rule.report_preview %},
+        ', ', JSON_QUOTE({{ field.name }}), ': ', COALESCE(CAST({{ field.value }} AS char), 'null'){% endfor %},
+        '}'
+    );
+END;

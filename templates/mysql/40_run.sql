@@ -1,0 +1,769 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
+-- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes.
+--# create procedure {{ control }}.settle
+CREATE PROCEDURE {{ control }}.settle(OUT o_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body @body@]'
+BEGIN
+    SET o_before = CONCAT_WS(',',
+        IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
+        IF(@@SESSION.foreign_key_checks, 1, 0),
+        IF(@@SESSION.sql_safe_updates, 1, 0),
+        IF(@@SESSION.sql_big_selects, 1, 0),
+        @@SESSION.group_concat_max_len,
+        @@SESSION.innodb_lock_wait_timeout,
+        @@SESSION.lock_wait_timeout,
+        @@SESSION.max_seeks_for_key,
+{%- if maria %}
+        @@SESSION.join_cache_level,
+{%- else %}
+        IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0),
+{%- endif %}
+        @@SESSION.time_zone
+    );
+    SET SESSION completion_type = 0;
+    SET SESSION foreign_key_checks = 1;
+    SET SESSION sql_safe_updates = 0;
+    SET SESSION sql_big_selects = 1;
+    SET SESSION group_concat_max_len = 1048576;
+    -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
+    SET SESSION max_seeks_for_key = 1;
+{%- if maria %}
+    SET SESSION join_cache_level = 0;
+{%- else %}
+    SET SESSION optimizer_switch = 'block_nested_loop=off';
+{%- endif %}
+    SET SESSION time_zone = '+00:00';
+END;
+--# create procedure {{ control }}.unsettle
+CREATE PROCEDURE {{ control }}.unsettle(IN p_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Gives the session back what settle() answered. [body @body@]'
+BEGIN
+    IF p_before IS NOT NULL THEN
+        SET SESSION completion_type = CAST(SUBSTRING_INDEX(p_before, ',', 1) AS unsigned);
+        SET SESSION foreign_key_checks = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 2), ',', -1) AS unsigned);
+        SET SESSION sql_safe_updates = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 3), ',', -1) AS unsigned);
+        SET SESSION sql_big_selects = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 4), ',', -1) AS unsigned);
+        SET SESSION group_concat_max_len = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 5), ',', -1) AS unsigned);
+        SET SESSION innodb_lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 6), ',', -1) AS unsigned);
+        SET SESSION lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 7), ',', -1) AS unsigned);
+        SET SESSION max_seeks_for_key = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 8), ',', -1) AS unsigned);
+{%- if maria %}
+        SET SESSION join_cache_level = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1) AS unsigned);
+{%- else %}
+        SET SESSION optimizer_switch = IF(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1) = '1', 'block_nested_loop=on', 'block_nested_loop=off');
+{%- endif %}
+        SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
+    END IF;
+END;
+
+-- record_rows: adds the rows that a batch deleted to the ledger.
+--# create procedure {{ control }}.record_rows
+CREATE PROCEDURE {{ control }}.record_rows(IN p_run bigint, IN p_rule varchar(64), IN p_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Adds p_rows, a JSON list in the order of deletion, to tables run_table and run_rule. [body @body@]'
+BEGIN
+    UPDATE {{ control }}.run_table AS t
+    SET t.deleted_rows = t.deleted_rows + CAST(JSON_UNQUOTE(JSON_EXTRACT(p_rows, CONCAT('$[', t.position - 1, ']'))) AS signed)
+    WHERE t.run_id = p_run
+      AND t.rule = p_rule;
+    UPDATE {{ control }}.run_rule AS p
+    SET p.deleted_rows = (
+        SELECT SUM(t.deleted_rows)
+        FROM {{ control }}.run_table AS t
+        WHERE t.run_id = p_run
+          AND t.rule = p_rule
+    )
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+END;
+
+-- run_open: the progress rows of a run.
+--# create procedure {{ control }}.run_open
+CREATE PROCEDURE {{ control }}.run_open(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body @body@]'
+BEGIN
+    DECLARE v_batch bigint;
+{%- for rule in rules %}
+    IF COALESCE(p_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
+        CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
+        INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, {{ rule.literal }}, v_batch);
+        INSERT INTO {{ control }}.run_table (run_id, rule, position, table_name)
+        VALUES
+{%- for step in rule.steps %}
+            (p_run, {{ rule.literal }}, {{ step.position }}, {{ step.table_literal }}){% if not loop.last %},{% else %};{% endif %}
+{%- endfor %}
+    END IF;
+{%- endfor %}
+END;
+
+-- run_begin: takes the lock and opens the ledger, or says why not.
+-- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
+-- other run lives. A statement that was killed may have left it to this very session.
+--# create procedure {{ control }}.run_begin
+CREATE PROCEDURE {{ control }}.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body @body@]'
+BEGIN
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_dry_run  boolean;
+    DECLARE v_armed    boolean;
+    DECLARE v_paused   boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_rule     longtext;
+    DECLARE v_trigger  longtext;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    DECLARE v_budget   bigint;
+    DECLARE v_pid      bigint;
+    CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
+    CALL {{ control }}.check_run_options(p_options, v_as_of);
+    CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
+    SET v_dry_run = COALESCE(v_text = 'true', false);
+    IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
+        CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
+    END IF;
+    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
+        SET o_refused = 'the server is read-only';
+    END IF;
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    INTO v_armed, v_armed_on, v_paused, v_text
+    FROM {{ control }}.control AS c;
+    IF v_paused THEN
+        SET o_refused = v_text;
+    END IF;
+    IF o_refused IS NULL AND NOT v_dry_run THEN
+        IF NOT v_armed THEN
+            CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL {{ control }}.arm()');
+        END IF;
+        CALL {{ control }}.server_identity(v_identity);
+        IF NOT v_armed_on <=> v_identity THEN
+            CALL {{ control }}.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL {{ control }}.arm()');
+        END IF;
+    END IF;
+
+    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    IF o_refused IS NULL THEN
+        WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
+            DO RELEASE_LOCK({{ run_lock }});
+        END WHILE;
+        IF COALESCE(GET_LOCK({{ run_lock }}, 0), 0) = 0 THEN
+            SET v_pid = IS_USED_LOCK({{ run_lock }});
+            SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
+            INTO o_refused
+            FROM {{ control }}.run AS r
+            WHERE r.status = 'running'
+              AND r.{{ q }}trigger{{ q }} <> 'PURGE'
+              AND r.backend_pid = v_pid
+            ORDER BY r.run_id DESC
+            LIMIT 1;
+            SET o_refused = COALESCE(o_refused, 'another run is starting');
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        UPDATE {{ control }}.run AS r
+        SET r.status = 'crashed',
+            r.reason = 'its session vanished; what it committed stays',
+            r.finished_at = (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+        WHERE r.status = 'running'
+          AND (r.{{ q }}trigger{{ q }} <> 'PURGE' OR COALESCE(IS_USED_LOCK(CONCAT({{ run_lock }}, '.', r.run_id)), CONNECTION_ID()) = CONNECTION_ID());
+        CALL {{ control }}.option_of(p_options, 'rule', v_rule);
+        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
+        CALL {{ control }}.option_of(p_options, 'time_budget', v_text);
+        CALL {{ control }}.seconds(v_text, v_budget);
+        IF v_budget IS NULL THEN
+            CALL {{ control }}.setting_of({{ rules.0.literal }}, 'time_budget', v_budget);
+        END IF;
+        INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        SET o_run = LAST_INSERT_ID();
+        CALL {{ control }}.run_open(o_run, v_rule);
+    END IF;
+END;
+
+-- run_end: closes the ledger and prunes it.
+--# create procedure {{ control }}.run_end
+CREATE PROCEDURE {{ control }}.run_end(IN p_run bigint, IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body @body@]'
+BEGIN
+    DECLARE v_days bigint;
+    UPDATE {{ control }}.run AS r
+    SET r.status = CASE
+            WHEN p_reason LIKE 'error %' THEN 'failed'
+            WHEN p_reason = 'cancelled' THEN 'cancelled'
+            WHEN EXISTS (SELECT 1 FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
+            WHEN p_reason = 'nothing left' THEN 'done'
+            ELSE 'stopped'
+        END,
+        r.reason = p_reason,
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+
+    -- The ledger keeps itself small.
+    CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
+    DELETE r, p, t, s, f
+    FROM {{ control }}.run AS r
+    LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
+    LEFT JOIN {{ control }}.run_table AS t ON t.run_id = r.run_id
+    LEFT JOIN {{ control }}.run_skip AS s ON s.run_id = r.run_id
+    LEFT JOIN {{ control }}.run_failure AS f ON f.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+END;
+
+-- run_document, run_result: one run of the ledger as a document.
+--# create procedure {{ control }}.run_document
+CREATE PROCEDURE {{ control }}.run_document(IN p_run bigint, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body @body@]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_head        longtext;
+    DECLARE v_rules       longtext DEFAULT '';
+    DECLARE v_dry_run     varchar(5);
+    DECLARE v_duration    bigint;
+    SET SESSION group_concat_max_len = 1048576;
+    SELECT
+        CONCAT(
+            '{"run": ', r.run_id,
+            ', "status": ', {{ w::text(x="r.status") }},
+            ', "reason": ', {{ w::text(x="r.reason") }},
+            ', "dry_run": ', {{ w::flag(x="r.dry_run") }},
+            ', "trigger": ', {{ w::text(x="r." ~ q ~ "trigger" ~ q) }},
+            ', "as_of": ', {{ w::instant(x="r.as_of") }},
+            ', "started_at": ', {{ w::instant(x="r.started_at") }},
+            ', "finished_at": ', {{ w::instant(x="r.finished_at") }},
+            ', "duration_ms": ', {{ w::number(x="ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)") }}
+        ),
+        {{ w::flag(x="r.dry_run") }},
+        ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)
+    INTO v_head, v_dry_run, v_duration
+    FROM {{ control }}.run AS r
+    WHERE r.run_id = p_run;
+{%- for rule in rules %}
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+{%- for step in rule.steps %}
+        DECLARE v_rows_{{ step.position }} bigint;
+{%- endfor %}
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM {{ control }}.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = {{ rule.literal }};
+        IF v_families IS NOT NULL THEN
+            SELECT
+{%- for step in rule.steps %}
+                SUM(IF(t.table_name = {{ step.table_literal }}, t.deleted_rows, NULL)){% if not loop.last %},{% endif %}
+{%- endfor %}
+            INTO {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %}, {% endif %}{% endfor %}
+            FROM {{ control }}.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = {{ rule.literal }};
+            SET v_rows = CONCAT('[', {% for step in rule.steps %}COALESCE(v_rows_{{ step.position }}, 'null'){% if not loop.last %}, ', ', {% endif %}{% endfor %}, ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM {{ control }}.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = {{ rule.literal }};
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.{{ q }}key{{ q }}), ', "sqlstate": ', JSON_QUOTE(x.{{ q }}sqlstate{{ q }}), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.{{ q }}key{{ q }} SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.{{ q }}key{{ q }}, f.{{ q }}sqlstate{{ q }}, f.message, f.failed_at
+                FROM {{ control }}.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = {{ rule.literal }}
+                ORDER BY f.failed_at, f.{{ q }}key{{ q }}
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.rule = {{ rule.literal }} AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE({{ rule.literal }}),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+{%- for step in rule.steps %}
+                {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', COALESCE(v_rows_{{ step.position }}, 'null'),
+{%- endfor %}
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures{% for field in rule.report_run %},
+                ', ', JSON_QUOTE({{ field.name }}), ': ', COALESCE(CAST({{ field.value }} AS char), 'null'){% endfor %},
+                '}'
+            );
+        END IF;
+    END;
+{%- endfor %}
+    SET o_document = CONCAT(v_head, ', "rules": ', IF(v_rules = '', 'null', CONCAT('[', v_rules, ']')), '}');
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure {{ control }}.run_result
+CREATE PROCEDURE {{ control }}.run_result(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL {{ control }}.run_result(1); [body @body@]'
+BEGIN
+    DECLARE v_document longtext;
+    CALL {{ control }}.run_document(p_run, v_document);
+    SELECT v_document AS p_result;
+END;
+
+-- run: batch after batch, each one a transaction.
+-- SET TRANSACTION holds for the next transaction only, and is refused (1568) while the caller has one open.
+--# create procedure {{ control }}.run
+CREATE PROCEDURE {{ control }}.run(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL {{ control }}.run(''{}''); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_run      bigint;
+    DECLARE v_refused  longtext;
+    DECLARE v_rule     longtext;
+    DECLARE v_state    varchar(1000);
+    DECLARE v_reason   varchar(1000);
+    DECLARE v_result   longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        closing: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+            END;
+            IF v_open THEN
+                ROLLBACK;
+            END IF;
+            IF v_run IS NOT NULL THEN
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL {{ control }}.run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                COMMIT;
+            END IF;
+        END closing;
+        DO RELEASE_LOCK({{ run_lock }});
+        CALL {{ control }}.unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL {{ control }}.settle(v_before);
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL {{ control }}.run_begin(p_options, v_run, v_refused);
+    COMMIT;
+    IF v_run IS NOT NULL THEN
+        CALL {{ control }}.option_of(p_options, 'rule', v_rule);
+{%- for rule in rules %}
+        IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_open();
+            COMMIT;
+            REPEAT
+                CALL {{ control }}.{{ rule.name }}_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_finish(v_run, v_state);
+            CALL {{ control }}.{{ rule.name }}_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+{%- endfor %}
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL {{ control }}.run_end(v_run, v_reason);
+        CALL {{ control }}.run_document(v_run, v_result);
+        COMMIT;
+        DO RELEASE_LOCK({{ run_lock }});
+    ELSE
+        SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');
+    END IF;
+    CALL {{ control }}.unsettle(v_before);
+    SET v_before = NULL;
+    IF v_reason = 'cancelled' THEN
+        SET v_run = NULL;
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the run was cancelled; what it committed stays';
+    END IF;
+    SELECT v_result AS p_result;
+END;
+
+-- preview: what a run would delete now.
+--# create procedure {{ control }}.preview_document
+CREATE PROCEDURE {{ control }}.preview_document(IN p_options longtext, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What preview() answers, in the caller''s transaction. [body @body@]'
+BEGIN
+    DECLARE v_as_of datetime(6);
+    DECLARE v_rule  longtext;
+    DECLARE v_part  longtext;
+    DECLARE v_rules longtext DEFAULT '';
+    CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL {{ control }}.check_run_options(p_options, v_as_of);
+    CALL {{ control }}.option_of(p_options, 'rule', v_rule);
+{%- for rule in rules %}
+    IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
+        CALL {{ control }}.{{ rule.name }}_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+{%- endfor %}
+    SELECT CONCAT(
+        '{"spec": ', {{ w::text(x="c.spec") }},
+        ', "as_of": ', {{ w::instant(x="v_as_of") }},
+        ', "armed": ', {{ w::flag(x="c.armed") }},
+        ', "paused": ', {{ w::flag(x="c.paused") }},
+        ', "rules": [', v_rules, ']}'
+    )
+    INTO o_document
+    FROM {{ control }}.control AS c;
+END;
+--# create procedure {{ control }}.preview
+CREATE PROCEDURE {{ control }}.preview(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_document longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+        END IF;
+        CALL {{ control }}.unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL {{ control }}.settle(v_before);
+    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL {{ control }}.preview_document(p_options, v_document);
+    COMMIT;
+    CALL {{ control }}.unsettle(v_before);
+    SET v_before = NULL;
+    SELECT v_document AS p_result;
+END;
+
+-- purge_begin: opens the ledger for a purge of named families.
+--# create procedure {{ control }}.purge_begin
+CREATE PROCEDURE {{ control }}.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Checks the options of purge() and opens the ledger. [body @body@]'
+BEGIN
+    DECLARE v_place    integer DEFAULT 0;
+    DECLARE v_count    integer;
+    DECLARE v_armed    boolean;
+    DECLARE v_paused   boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    CALL {{ control }}.check_options(p_options, '["rule", "key", "dry_run"]');
+    CALL {{ control }}.check_rule(p_options, o_rule);
+    SET v_count = IF(COALESCE(JSON_TYPE(JSON_EXTRACT(p_options, '$.key')), '') = 'ARRAY', JSON_LENGTH(p_options, '$.key'), 0);
+    IF v_count = 0 THEN
+        CALL {{ control }}.refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
+    END IF;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.dry_run') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.dry_run')) <> 'BOOLEAN' THEN
+        CALL {{ control }}.refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {"dry_run": true}');
+    END IF;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_key;
+    CREATE TEMPORARY TABLE {{ control }}.work_key (
+        position integer NOT NULL AUTO_INCREMENT,
+        named varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        PRIMARY KEY (position),
+        UNIQUE KEY (named)
+    ) ENGINE = InnoDB;
+    WHILE v_place < v_count DO
+        SET v_text = JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')));
+        CALL {{ control }}.check_key(o_rule, v_text);
+        INSERT IGNORE INTO {{ control }}.work_key (named) VALUES (v_text);
+        SET v_place = v_place + 1;
+    END WHILE;
+    IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
+        CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
+    END IF;
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    INTO v_armed, v_armed_on, v_paused, v_text
+    FROM {{ control }}.control AS c;
+    IF v_paused THEN
+        CALL {{ control }}.not_ready(v_text, 'CALL {{ control }}.resume() first');
+    END IF;
+    CALL {{ control }}.server_identity(v_identity);
+    IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
+        CALL {{ control }}.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL {{ control }}.arm() first');
+    END IF;
+    CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
+    INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    SET o_run = LAST_INSERT_ID();
+    CALL {{ control }}.run_open(o_run, o_rule);
+    DO GET_LOCK(CONCAT({{ run_lock }}, '.', o_run), 0);
+END;
+{% for rule in rules %}
+-- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+--# create procedure {{ control }}.{{ rule.name }}_purge
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body @body@]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+            ROLLBACK;
+        END;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL {{ control }}.{{ rule.name }}_work();
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM {{ control }}.run AS r
+        CROSS JOIN {{ control }}.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL {{ control }}.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL {{ control }}.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO {{ control }}.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO {{ control }}.work_root (id, ended)
+        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        FROM {{ control }}.work_cursor AS c
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = c.id
+        WHERE c.only_row = 1
+{%- for predicate in rule.candidates %}
+          AND {{ predicate }}
+{%- endfor %};
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
+        CALL {{ control }}.{{ rule.name }}_scope(v_as_of, NULL, NULL);
+        CALL {{ control }}.{{ rule.name }}_batch(p_run, true, v_dry_run, v_families, v_rows);
+        SELECT k.reason INTO o_reason FROM {{ control }}.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+        UPDATE {{ control }}.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = {{ rule.literal }};
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, {{ q }}key{{ q }}, errno, {{ q }}sqlstate{{ q }}, message)
+            VALUES (p_run, {{ rule.literal }}, p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO {{ control }}.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        COMMIT;
+    END IF;
+END;
+{% endfor %}
+-- purge_end: closes the ledger of a purge.
+--# create procedure {{ control }}.purge_end
+CREATE PROCEDURE {{ control }}.purge_end(IN p_run bigint, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'Closes purge p_run; answers run_document() with the refused keys and their reasons. [body @body@]'
+BEGIN
+    DECLARE v_refused   bigint;
+    DECLARE v_cancelled bigint;
+    DECLARE v_failed    bigint;
+    DECLARE v_paused    bigint;
+    DECLARE v_reasons   longtext;
+    SELECT
+        COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)), COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
+        COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason))) ORDER BY k.named SEPARATOR ', '), '')
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons
+    FROM {{ control }}.work_key AS k;
+    UPDATE {{ control }}.run AS r
+    SET r.status = CASE
+            WHEN v_cancelled > 0 THEN 'cancelled'
+            WHEN v_failed > 0 THEN 'failed'
+            WHEN v_paused > 0 THEN 'stopped'
+            ELSE 'done'
+        END,
+        r.reason = CASE
+            WHEN v_cancelled > 0 THEN 'cancelled'
+            WHEN v_paused > 0 THEN 'paused'
+            WHEN v_refused = 0 THEN 'all named families are gone'
+            WHEN v_refused = 1 THEN '1 named family stays'
+            ELSE CONCAT(v_refused, ' named families stay')
+        END,
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+    CALL {{ control }}.run_document(p_run, o_document);
+    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}}');
+END;
+
+-- purge: named families, now.
+--# create procedure {{ control }}.purge
+CREATE PROCEDURE {{ control }}.purge(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL {{ control }}.purge(''{"key": [17]}''); [body @body@]'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_run      bigint;
+    DECLARE v_rule     varchar(64);
+    DECLARE v_key      varchar(255);
+    DECLARE v_reason   varchar(32);
+    DECLARE v_result   longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        GET DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        closing: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+            END;
+            IF v_open THEN
+                ROLLBACK;
+            END IF;
+            IF v_run IS NOT NULL THEN
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL {{ control }}.run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                COMMIT;
+            END IF;
+        END closing;
+        DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.', COALESCE(v_run, 0)));
+        CALL {{ control }}.unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL {{ control }}.settle(v_before);
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL {{ control }}.purge_begin(p_options, v_run, v_rule);
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+{%- for rule in rules %}
+    IF v_rule = {{ rule.literal }} THEN
+        CALL {{ control }}.{{ rule.name }}_open();
+    END IF;
+{%- endfor %}
+    SELECT MIN(k.named) INTO v_key FROM {{ control }}.work_key AS k;
+    COMMIT;
+    WHILE v_key IS NOT NULL DO
+        SET v_reason = NULL;
+{%- for rule in rules %}
+        IF v_rule = {{ rule.literal }} THEN
+            CALL {{ control }}.{{ rule.name }}_purge(v_run, v_key, v_reason);
+        END IF;
+{%- endfor %}
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE {{ control }}.work_key AS k SET k.reason = v_reason WHERE k.named = v_key;
+        IF v_reason IN ('CANCELLED', 'PAUSED') THEN
+            SET v_key = NULL;
+        ELSE
+            SELECT MIN(k.named) INTO v_key FROM {{ control }}.work_key AS k WHERE k.named > v_key;
+        END IF;
+        COMMIT;
+    END WHILE;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    CALL {{ control }}.purge_end(v_run, v_result);
+{%- for rule in rules %}
+    IF v_rule = {{ rule.literal }} THEN
+        CALL {{ control }}.{{ rule.name }}_close();
+    END IF;
+{%- endfor %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_key;
+    COMMIT;
+    DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.', v_run));
+    CALL {{ control }}.unsettle(v_before);
+    SET v_before = NULL;
+    IF v_reason = 'CANCELLED' THEN
+        SET v_run = NULL;
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the purge was cancelled; what it committed stays';
+    END IF;
+    SELECT v_result AS p_result;
+END;

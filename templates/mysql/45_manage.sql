@@ -1,0 +1,736 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- run_scheduled: what the event calls. An error before the run was opened would only reach the error log of the server:
+-- here it reaches the ledger. The same refusal again and again is one row, with the time of the last one.
+--# create procedure {{ control }}.run_scheduled
+CREATE PROCEDURE {{ control }}.run_scheduled()
+SQL SECURITY DEFINER
+COMMENT 'One scheduled run; an error is recorded in table run. The event calls it. [body @body@]'
+BEGIN
+    DECLARE v_started datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_errno int;
+    DECLARE v_sqlstate char(5);
+    DECLARE v_message text;
+    DECLARE v_last bigint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        ROLLBACK;
+        SET v_message = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+        IF NOT EXISTS (SELECT 1 FROM {{ control }}.run AS r WHERE r.backend_pid = CONNECTION_ID() AND r.started_at >= v_started) THEN
+            SELECT MAX(r.run_id) INTO v_last FROM {{ control }}.run AS r;
+            UPDATE {{ control }}.run AS r
+            SET r.finished_at = UTC_TIMESTAMP(6)
+            WHERE r.run_id = v_last
+              AND r.`trigger` = 'SCHEDULED'
+              AND r.status = 'failed'
+              AND r.reason = v_message;
+            IF ROW_COUNT() = 0 THEN
+                INSERT INTO {{ control }}.run (`trigger`, dry_run, options, as_of, status, reason, backend_pid, started_at, finished_at)
+                VALUES ('SCHEDULED', false, '{"trigger": "SCHEDULED"}', v_started, 'failed', v_message, CONNECTION_ID(), v_started, UTC_TIMESTAMP(6));
+            END IF;
+        END IF;
+        COMMIT;
+    END;
+    -- A replica gets the deletions of its source.
+    IF CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
+        CALL {{ control }}.run('{"trigger": "SCHEDULED"}');
+    END IF;
+END;
+
+-- pause, resume: the kill switch. A running purge obeys before its next batch.
+--# create procedure {{ control }}.pause
+CREATE PROCEDURE {{ control }}.pause(IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL {{ control }}.pause(''month-end closing''); [body @body@]'
+BEGIN
+    UPDATE {{ control }}.control AS c
+    SET c.paused = true,
+        c.paused_by = USER(),
+        c.paused_at = UTC_TIMESTAMP(6),
+        c.paused_reason = LEFT(p_reason, 10000);
+END;
+--# create procedure {{ control }}.resume
+CREATE PROCEDURE {{ control }}.resume()
+SQL SECURITY DEFINER
+COMMENT 'Allows runs again after pause(). Example: CALL {{ control }}.resume(); [body @body@]'
+BEGIN
+    UPDATE {{ control }}.control AS c
+    SET c.paused = false,
+        c.paused_by = NULL,
+        c.paused_at = NULL,
+        c.paused_reason = NULL;
+END;
+
+-- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
+--# create procedure {{ control }}.count_orphans
+CREATE PROCEDURE {{ control }}.count_orphans()
+SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body @body@]'
+BEGIN
+    DECLARE v_count bigint;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_orphan;
+    CREATE TEMPORARY TABLE {{ control }}.work_orphan (
+        edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        orphans bigint NOT NULL
+    ) ENGINE = InnoDB;
+    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+{%- for edge in edges %}
+    SELECT COUNT(*)
+    INTO v_count
+    FROM {{ edge.table }} AS c
+    WHERE c.{{ edge.column }} IS NOT NULL
+{%- if edge.none %}
+      AND c.{{ edge.column }} <> {{ edge.none }}
+{%- endif %}
+      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }});
+    INSERT INTO {{ control }}.work_orphan (edge, orphans)
+    VALUES ({{ edge.literal }}, v_count);
+{%- endfor %}
+END;
+
+-- orphans: the same as a result set.
+--# create procedure {{ control }}.orphans
+CREATE PROCEDURE {{ control }}.orphans()
+SQL SECURITY DEFINER
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL {{ control }}.orphans(); [body @body@]'
+BEGIN
+    CALL {{ control }}.count_orphans();
+    SELECT o.edge, o.orphans FROM {{ control }}.work_orphan AS o ORDER BY o.edge;
+    DROP TEMPORARY TABLE {{ control }}.work_orphan;
+END;
+
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+--# create procedure {{ control }}.arm
+CREATE PROCEDURE {{ control }}.arm()
+SQL SECURITY DEFINER
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_orphans longtext;
+    CALL {{ control }}.server_identity(v_identity);
+    CALL {{ control }}.count_orphans();
+    SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM {{ control }}.work_orphan AS o;
+    DROP TEMPORARY TABLE {{ control }}.work_orphan;
+    UPDATE {{ control }}.control AS c
+    SET c.armed = true,
+        c.armed_by = USER(),
+        c.armed_at = UTC_TIMESTAMP(6),
+        c.server_identity = v_identity,
+        c.orphans_at_arm = v_orphans;
+END;
+
+-- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
+-- is committed before the wait; in a transaction of the caller the latch is kept until it ends. Either way no batch is under
+-- way, when the call returns, that did not see what was written.
+
+-- policy_document, hold_document: one row as a document.
+--# create procedure {{ control }}.policy_document
+CREATE PROCEDURE {{ control }}.policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One policy as a JSON document; NULL if there is none. [body @body@]'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', {{ w::text(x="p.rule") }},
+            ', "scope": ', {{ w::text(x="p.scope") }},
+            ', "enabled": ', {{ w::flag(x="p.enabled") }},
+            ', "retention_seconds": ', {{ w::number(x="p.retention_seconds") }},
+            ', "artifacts": ', {{ w::flag(x="p.artifacts") }},
+            ', "note": ', {{ w::text(x="p.note") }},
+            ', "changed_by": ', {{ w::text(x="p.changed_by") }},
+            ', "changed_at": ', {{ w::instant(x="p.changed_at") }}, '}'
+        )
+        FROM {{ control }}.policy AS p
+        WHERE p.rule = p_rule
+          AND p.scope = p_scope
+    );
+END;
+--# create procedure {{ control }}.hold_document
+CREATE PROCEDURE {{ control }}.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One hold as a JSON document; NULL if there is none. [body @body@]'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', {{ w::text(x="h.rule") }},
+            ', "key": ', {{ w::text(x="h.`key`") }},
+            ', "reason": ', {{ w::text(x="h.reason") }},
+            ', "until": ', {{ w::instant(x="h.until") }},
+            ', "placed_by": ', {{ w::text(x="h.placed_by") }},
+            ', "placed_at": ', {{ w::instant(x="h.placed_at") }}, '}'
+        )
+        FROM {{ control }}.hold AS h
+        WHERE h.rule = p_rule
+          AND h.`key` = p_key
+    );
+END;
+
+-- set_policy, drop_policy: who is cleaned, and after how long.
+--# create procedure {{ control }}.set_policy
+CREATE PROCEDURE {{ control }}.set_policy(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL {{ control }}.set_policy(''{"scope": "42", "retention": "30d"}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_scope longtext;
+    DECLARE v_text longtext;
+    DECLARE v_retention bigint;
+    DECLARE v_default bigint;
+    DECLARE v_minimum bigint;
+    DECLARE v_enabled boolean;
+    DECLARE v_artifacts boolean;
+    DECLARE v_note longtext;
+    DECLARE v_latch boolean;
+    CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'scope', v_scope);
+    CALL {{ control }}.check_scope(v_rule, v_scope);
+    CALL {{ control }}.option_of(p_options, 'retention', v_text);
+    CALL {{ control }}.seconds(v_text, v_retention);
+    CALL {{ control }}.flag_of(p_options, 'enabled', v_enabled);
+    CALL {{ control }}.flag_of(p_options, 'artifacts', v_artifacts);
+    CALL {{ control }}.option_of(p_options, 'note', v_note);
+{%- for rule in rules %}
+    IF v_rule = {{ rule.literal }} THEN
+        SET v_default = {{ rule.retention }};
+        SET v_minimum = {{ rule.minimum }};
+    END IF;
+{%- endfor %}
+    SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
+    IF v_retention < v_minimum THEN
+        CALL {{ control }}.refuse(
+            CONCAT('a retention of ', COALESCE(v_text, CONCAT(v_retention, 's')), ' is under the minimum of rule ', v_rule),
+            CONCAT('it is ', ROUND(v_minimum / 86400, 2), ' days')
+        );
+    END IF;
+    INSERT INTO {{ control }}.policy (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at)
+    VALUES (v_rule, v_scope, COALESCE(v_enabled, true), v_retention, COALESCE(v_artifacts, true), v_note, USER(), UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE
+        enabled = COALESCE(v_enabled, enabled),
+        retention_seconds = v_retention,
+        artifacts = COALESCE(v_artifacts, artifacts),
+        note = COALESCE(v_note, note),
+        changed_by = USER(),
+        changed_at = UTC_TIMESTAMP(6);
+    SELECT l.only_row INTO v_latch FROM {{ control }}.latch AS l FOR UPDATE;
+    CALL {{ control }}.policy_document(v_rule, v_scope, v_text);
+    SELECT v_text AS p_result;
+END;
+--# create procedure {{ control }}.drop_policy
+CREATE PROCEDURE {{ control }}.drop_policy(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL {{ control }}.drop_policy(''{"scope": "42"}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_scope longtext;
+    DECLARE v_document longtext;
+    DECLARE v_latch boolean;
+    CALL {{ control }}.check_options(p_options, '["rule", "scope"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'scope', v_scope);
+    CALL {{ control }}.policy_document(v_rule, LEFT(v_scope, 255), v_document);
+    IF v_document IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('no policy for scope ', QUOTE(v_scope), ' of rule ', v_rule), 'the policies are in table {{ control }}.policy');
+    END IF;
+    DELETE FROM {{ control }}.policy WHERE rule = v_rule AND scope = v_scope;
+    SELECT l.only_row INTO v_latch FROM {{ control }}.latch AS l FOR UPDATE;
+    SELECT v_document AS p_result;
+END;
+
+-- set_hold, release_hold: families that must stay.
+--# create procedure {{ control }}.set_hold
+CREATE PROCEDURE {{ control }}.set_hold(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_key longtext;
+    DECLARE v_reason longtext;
+    DECLARE v_text longtext;
+    DECLARE v_until datetime(6);
+    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_latch boolean;
+    CALL {{ control }}.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'key', v_key);
+    CALL {{ control }}.check_key(v_rule, v_key);
+    CALL {{ control }}.option_of(p_options, 'reason', v_reason);
+    IF COALESCE(TRIM(v_reason), '') = '' THEN
+        CALL {{ control }}.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
+    END IF;
+    CALL {{ control }}.option_of(p_options, 'until', v_text);
+    CALL {{ control }}.instant(v_text, v_until);
+    IF v_text IS NOT NULL AND v_until IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
+    END IF;
+    INSERT INTO {{ control }}.hold (rule, `key`, reason, until, placed_by, placed_at)
+    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE
+        reason = v_reason,
+        until = v_until,
+        placed_by = USER(),
+        placed_at = UTC_TIMESTAMP(6);
+    SELECT l.only_row INTO v_latch FROM {{ control }}.latch AS l FOR UPDATE;
+    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
+    -- old snapshot of the caller has it.
+{%- for rule in rules %}
+    IF v_rule = {{ rule.literal }} THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM {{ rule.table }} AS i
+            STRAIGHT_JOIN {{ control }}.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.{{ rule.key }} = {{ rule.key_of_hold }}
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+{%- endfor %}
+    CALL {{ control }}.hold_document(v_rule, v_key, v_text);
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', {{ w::flag(x="v_exists") }}, '}') AS p_result;
+END;
+--# create procedure {{ control }}.release_hold
+CREATE PROCEDURE {{ control }}.release_hold(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Releases a hold and answers it. Example: CALL {{ control }}.release_hold(''{"key": 17}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_key longtext;
+    DECLARE v_document longtext;
+    CALL {{ control }}.check_options(p_options, '["rule", "key"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'key', v_key);
+    CALL {{ control }}.hold_document(v_rule, LEFT(v_key, 255), v_document);
+    IF v_document IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table {{ control }}.hold');
+    END IF;
+    DELETE FROM {{ control }}.hold WHERE rule = v_rule AND `key` = v_key;
+    SELECT v_document AS p_result;
+END;
+
+-- set_setting: overrides a limit of the spec, or gives it back with a null value.
+--# create procedure {{ control }}.set_setting
+CREATE PROCEDURE {{ control }}.set_setting(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "batch_families", "value": 50}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_name longtext;
+    DECLARE v_text longtext;
+    DECLARE v_value bigint;
+    CALL {{ control }}.check_options(p_options, '["rule", "name", "value"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'name', v_name);
+    CALL {{ control }}.setting_of(v_rule, LEFT(v_name, 255), v_value);
+    IF v_value IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, run_families, time_budget, lock_timeout, retries, ledger_days');
+    END IF;
+    CALL {{ control }}.option_of(p_options, 'value', v_text);
+    IF v_text IS NULL THEN
+        DELETE FROM {{ control }}.setting WHERE rule = v_rule AND name = v_name;
+    ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
+        CALL {{ control }}.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
+    ELSE
+        BEGIN
+            -- The constraint of the table knows the limits: 3819 on MySQL, 4025 on MariaDB.
+            DECLARE EXIT HANDLER FOR {% if maria %}4025{% else %}3819{% endif %}
+                CALL {{ control }}.refuse(
+                    CONCAT(v_name, ' is beyond its limits: ', v_text),
+                    CASE v_name
+                        WHEN 'batch_families' THEN '1 to 5000'
+                        WHEN 'run_families' THEN 'from 1'
+                        WHEN 'time_budget' THEN '1 to 86400 (seconds)'
+                        WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
+                        WHEN 'retries' THEN '0 to 100'
+                        WHEN 'ledger_days' THEN '1 to 36500'
+                    END
+                );
+            SET v_value = CAST(v_text AS signed);
+            INSERT INTO {{ control }}.setting (rule, name, value, changed_by, changed_at)
+            VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
+            ON DUPLICATE KEY UPDATE
+                value = v_value,
+                changed_by = USER(),
+                changed_at = UTC_TIMESTAMP(6);
+        END;
+    END IF;
+    CALL {{ control }}.setting_of(v_rule, v_name, v_value);
+    SELECT CONCAT('{"rule": ', {{ w::text(x="v_rule") }}, ', "name": ', {{ w::text(x="v_name") }}, ', "value": ', {{ w::number(x="v_value") }}, '}') AS p_result;
+END;
+
+-- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+--# create procedure {{ control }}.claim_artifacts
+CREATE PROCEDURE {{ control }}.claim_artifacts(IN p_limit int)
+SQL SECURITY DEFINER
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body @body@]'
+BEGIN
+    DECLARE v_claim char(36) DEFAULT UUID();
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    UPDATE {{ control }}.artifact
+    SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
+        attempts = attempts + 1,
+        claim = v_claim
+    WHERE NOT given_up
+      AND next_attempt_at <= v_now
+    ORDER BY artifact_id
+    LIMIT p_limit;
+    SELECT a.artifact_id, a.host, a.path
+    FROM {{ control }}.artifact AS a
+    WHERE a.claim = v_claim
+    ORDER BY a.artifact_id;
+END;
+--# create procedure {{ control }}.finish_artifact
+CREATE PROCEDURE {{ control }}.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
+SQL SECURITY DEFINER
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body @body@]'
+BEGIN
+    IF p_error IS NULL THEN
+        DELETE FROM {{ control }}.artifact WHERE artifact_id = p_artifact_id;
+    ELSE
+        UPDATE {{ control }}.artifact AS a
+        SET a.last_error = LEFT(p_error, 1000),
+            a.given_up = a.attempts >= 10
+        WHERE a.artifact_id = p_artifact_id;
+    END IF;
+END;
+
+-- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
+--# create procedure {{ control }}.record_forced_install
+CREATE PROCEDURE {{ control }}.record_forced_install(IN p_findings longtext)
+SQL SECURITY DEFINER
+COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body @body@]'
+BEGIN
+    UPDATE {{ control }}.control AS c
+    SET c.forced_install = CONCAT('{"by": ', {{ w::text(x="USER()") }}, ', "at": ', {{ w::instant(x="UTC_TIMESTAMP(6)") }}, ', "findings": ', p_findings, '}');
+END;
+
+-- verify: is everything as it should be?
+--# create procedure {{ control }}.verify
+CREATE PROCEDURE {{ control }}.verify(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL {{ control }}.verify(''{}''); [body @body@]'
+BEGIN
+    DECLARE v_preview longtext;
+    DECLARE v_error text;
+    DECLARE v_place int DEFAULT 0;
+    DECLARE v_at int;
+    DECLARE v_rule varchar(64);
+    DECLARE v_skipped longtext;
+    DECLARE v_reasons longtext;
+    DECLARE v_reason varchar(64);
+    DECLARE v_count bigint;
+    DECLARE v_identity varchar(700);
+    DECLARE v_checks longtext;
+    DECLARE v_clean boolean;
+    DECLARE v_before longtext;
+    DECLARE v_open boolean DEFAULT false;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+        END IF;
+        CALL {{ control }}.unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL {{ control }}.check_options(p_options, '[]');
+    CALL {{ control }}.settle(v_before);
+    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    -- A routine that was dropped or broken by hand is a finding, not the end of the report.
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            GET DIAGNOSTICS CONDITION 1 v_error = MESSAGE_TEXT;
+        CALL {{ control }}.preview_document('{}', v_preview);
+    END;
+    CALL {{ control }}.server_identity(v_identity);
+    CALL {{ control }}.count_orphans();
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_check, {{ control }}.work_routine;
+    CREATE TEMPORARY TABLE {{ control }}.work_check (
+        position   int NOT NULL,
+        check_name varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        object     varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        severity   varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        count      bigint NOT NULL DEFAULT 1,
+        detail     text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'orphans', n.edge,
+        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
+        n.orphans,
+        CASE
+            WHEN n.orphans = 0 THEN 'every row has its parent'
+            WHEN n.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
+            ELSE CONCAT('rows without a parent; ', COALESCE(n.known, 0), ' were there when windrow was armed')
+        END
+    FROM (
+        SELECT o.edge, o.orphans, c.orphans_at_arm, CAST(JSON_UNQUOTE(JSON_EXTRACT(c.orphans_at_arm, CONCAT('$.', JSON_QUOTE(o.edge)))) AS signed) AS known
+        FROM {{ control }}.work_orphan AS o
+        CROSS JOIN {{ control }}.control AS c
+    ) AS n;
+    DROP TEMPORARY TABLE {{ control }}.work_orphan;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 2, 'preview', c.spec, 'violation', CONCAT('preview() fails: ', v_error)
+    FROM {{ control }}.control AS c
+    WHERE v_error IS NOT NULL;
+    WHILE v_place < COALESCE(JSON_LENGTH(v_preview, '$.rules'), 0) DO
+        SET v_rule = JSON_UNQUOTE(JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].rule')));
+        SET v_count = JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].families'));
+        INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+        VALUES (2, 'due', v_rule, IF(v_count = 0, 'ok', 'notice'), v_count, 'families that a run would delete now');
+        SET v_skipped = JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].skipped'));
+        SET v_reasons = JSON_KEYS(v_skipped);
+        SET v_at = 0;
+        WHILE v_at < JSON_LENGTH(v_reasons) DO
+            SET v_reason = JSON_UNQUOTE(JSON_EXTRACT(v_reasons, CONCAT('$[', v_at, ']')));
+            SET v_count = JSON_EXTRACT(v_skipped, CONCAT('$.', v_reason));
+            INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+            VALUES (3, 'undeletable', CONCAT(v_rule, ' ', v_reason), 'notice', v_count, 'families whose root is due but that stay');
+            SET v_at = v_at + 1;
+        END WHILE;
+        SET v_place = v_place + 1;
+    END WHILE;
+
+    -- A client may have sent a body without its comments, or with other spaces: neither counts.
+    CREATE TEMPORARY TABLE {{ control }}.work_routine (
+        name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY
+    ) ENGINE = InnoDB;
+    INSERT INTO {{ control }}.work_routine (name)
+    VALUES
+{%- for routine in routines %}
+        ({{ routine }}){% if not loop.last %},{% endif %}
+{%- endfor %};
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        4, 'routine', n.name,
+        CASE WHEN NOT n.found OR NOT n.owned THEN 'violation' WHEN NOT n.readable THEN 'notice' WHEN n.body_known THEN 'ok' ELSE 'violation' END,
+        CASE
+            WHEN NOT n.found THEN 'missing; run windrow install'
+            WHEN NOT n.readable AND n.owned THEN 'its body cannot be read by the owner role{% if maria %}, which needs SELECT on mysql.proc{% endif %}'
+            WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
+            WHEN n.body_known THEN 'as generated'
+            ELSE 'edited by hand; windrow install puts it back'
+        END
+    FROM (
+        SELECT
+            w.name,
+            r.definer,
+            r.routine_name IS NOT NULL AS found,
+            r.routine_definition IS NOT NULL AS readable,
+            COALESCE(r.definer IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')), false) AS owned,
+            COALESCE(r.routine_comment LIKE CONCAT('%[body ', {{ w::body_hash(x="r.routine_definition") }}, ']'), false) AS body_known
+        FROM {{ control }}.work_routine AS w
+        LEFT JOIN information_schema.routines AS r
+            ON r.routine_schema = {{ control_literal }}
+            AND r.routine_type = 'PROCEDURE'
+            AND r.routine_name = w.name
+    ) AS n;
+    DROP TEMPORARY TABLE {{ control }}.work_routine;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'index', n.index_name,
+        IF(n.usable > 0, 'ok', 'violation'),
+        CASE
+            WHEN n.usable > 0 THEN 'valid'
+            WHEN n.columns > 0 THEN '{% if maria %}IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED{% else %}INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE{% endif %}'
+            ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
+        END
+    FROM (
+        SELECT n.table_name, n.index_name, COUNT(s.index_name) AS columns, COUNT(CASE WHEN s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %} THEN 1 END) AS usable
+        FROM (
+{%- for index in indexes %}
+            SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name{% if not loop.last %}
+            UNION ALL{% endif %}
+{%- endfor %}
+        ) AS n
+        LEFT JOIN information_schema.statistics AS s
+            ON s.table_schema = {{ schema_literal }}
+            AND s.table_name = n.table_name
+            AND s.index_name = n.index_name
+        GROUP BY n.table_name, n.index_name
+    ) AS n;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
+    FROM {{ control }}.policy AS p
+    JOIN (
+{%- for rule in rules %}
+        SELECT {{ rule.literal }} AS rule, {{ rule.minimum }} AS minimum{% if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT 7, 'ledger', CONCAT('run ', r.run_id, ' ', r.rule), 'violation', r.deleted_rows, CONCAT('its tables sum up to ', SUM(t.deleted_rows), ' rows')
+    FROM {{ control }}.run_rule AS r
+    JOIN {{ control }}.run_table AS t ON t.run_id = r.run_id AND t.rule = r.rule
+    GROUP BY r.run_id, r.rule, r.deleted_rows
+    HAVING SUM(t.deleted_rows) <> r.deleted_rows;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'run', CONCAT('run ', r.run_id), 'notice', CONCAT(r.status, ': ', r.reason)
+    FROM {{ control }}.run AS r
+    WHERE r.run_id = (SELECT MAX(l.run_id) FROM {{ control }}.run AS l)
+      AND r.status NOT IN ('done', 'running');
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        9, 'armed', c.spec,
+        IF(c.armed AND c.server_identity = v_identity, 'ok', 'notice'),
+        CASE
+            WHEN NOT c.armed THEN 'not armed: runs refuse'
+            WHEN c.server_identity = v_identity THEN CONCAT('armed by ', c.armed_by)
+            ELSE 'armed on another server: runs refuse'
+        END
+    FROM {{ control }}.control AS c;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    FROM {{ control }}.control AS c
+    WHERE c.paused;
+
+    -- Whether the event runs at all is for the server to say, and it says so to nobody.
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        11, 'schedule', c.spec,
+        CASE
+            WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
+            WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN 'violation'
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'violation'
+            ELSE 'ok'
+        END,
+        CASE
+            WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
+            WHEN e.status = 'DISABLED' THEN 'the event is disabled'
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica')
+            WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'the event was edited by hand; windrow install puts it back'
+            ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
+        END
+    FROM {{ control }}.control AS c
+    LEFT JOIN information_schema.events AS e ON e.event_schema = {{ control_literal }} AND e.event_name = 'run';
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM information_schema.events AS e
+    WHERE e.event_schema = {{ control_literal }}
+      AND e.event_name = 'run'
+      AND e.status = 'ENABLED'
+      AND @@GLOBAL.event_scheduler <> 'ON';
+{%- if named_zone %}
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 12, 'time zone', {{ named_zone }}, 'violation', 'the server does not know this zone: runs refuse; load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}'
+    FROM {{ control }}.control AS c
+    WHERE CONVERT_TZ('2026-01-01 00:00:00', '+00:00', {{ named_zone }}) IS NULL;
+{%- endif %}
+
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT
+        COALESCE(MAX(k.severity = 'violation'), 0) = 0,
+        GROUP_CONCAT(
+            CONCAT('{"check": ', JSON_QUOTE(k.check_name), ', "object": ', JSON_QUOTE(k.object), ', "severity": ', JSON_QUOTE(k.severity), ', "count": ', k.count, ', "detail": ', JSON_QUOTE(k.detail), '}')
+            ORDER BY k.position, k.object SEPARATOR ', '
+        )
+    INTO v_clean, v_checks
+    FROM {{ control }}.work_check AS k;
+    DROP TEMPORARY TABLE {{ control }}.work_check;
+    COMMIT;
+    CALL {{ control }}.unsettle(v_before);
+    SET v_before = NULL;
+    SELECT CONCAT('{"clean": ', {{ w::flag(x="v_clean") }}, ', "checks": [', v_checks, ']}') AS p_result;
+END;
+
+-- metrics: for sql_exporter and friends.
+--# create view {{ control }}.metrics
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.metrics (name, labels, value) AS
+SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
+FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_paused', JSON_OBJECT(), c.paused
+FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.run AS r
+WHERE r.status = 'running'
+UNION ALL
+SELECT 'windrow_runs_total', JSON_OBJECT('status', r.status, 'trigger', r.`trigger`), COUNT(*)
+FROM {{ control }}.run AS r
+WHERE NOT r.dry_run
+GROUP BY r.status, r.`trigger`
+UNION ALL
+SELECT 'windrow_last_success_timestamp_seconds', JSON_OBJECT(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', MAX(r.finished_at)) / 1e6
+FROM {{ control }}.run AS r
+WHERE r.status IN ('done', 'stopped')
+  AND NOT r.dry_run
+UNION ALL
+SELECT 'windrow_last_run_duration_seconds', JSON_OBJECT(), TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1e6
+FROM {{ control }}.run AS r
+WHERE r.run_id = (SELECT MAX(l.run_id) FROM {{ control }}.run AS l WHERE l.finished_at IS NOT NULL AND NOT l.dry_run)
+UNION ALL
+SELECT 'windrow_deleted_families_total', JSON_OBJECT('rule', p.rule), SUM(p.families)
+FROM {{ control }}.run_rule AS p
+JOIN {{ control }}.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+GROUP BY p.rule
+UNION ALL
+SELECT 'windrow_deleted_rows_total', JSON_OBJECT('rule', t.rule, 'table', t.table_name), SUM(t.deleted_rows)
+FROM {{ control }}.run_table AS t
+JOIN {{ control }}.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+GROUP BY t.rule, t.table_name
+UNION ALL
+SELECT 'windrow_retries_total', JSON_OBJECT('rule', p.rule), SUM(p.retries)
+FROM {{ control }}.run_rule AS p
+GROUP BY p.rule
+UNION ALL
+SELECT 'windrow_skipped_families', JSON_OBJECT('rule', s.rule, 'reason', s.reason), s.families
+FROM {{ control }}.run_skip AS s
+WHERE s.run_id = (SELECT MAX(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` <> 'PURGE')
+UNION ALL
+SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.artifact AS a
+WHERE NOT a.given_up
+UNION ALL
+SELECT 'windrow_artifacts_failed', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.artifact AS a
+WHERE a.last_error IS NOT NULL
+UNION ALL
+SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.hold AS h
+WHERE h.until IS NULL
+   OR h.until > UTC_TIMESTAMP(6)
+{%- for rule in rules %}
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', {{ rule.literal }}), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}) / 1e6 AS age
+    FROM (
+        SELECT i.{{ rule.end_time }} AS ended
+{%- if rule.per and rule.opt_in %}
+        FROM {{ control }}.policy AS p
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
+        WHERE p.rule = {{ rule.literal }}
+          AND p.enabled
+          AND i.{{ rule.end_time }} < {{ rule.cutoff_now }}
+{%- elif rule.per %}
+        FROM {{ rule.table }} AS i
+        LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
+        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_minimum }}
+          AND i.{{ rule.end_time }} < IF(p.rule IS NULL, {{ rule.cutoff_now_default }}, IF(p.enabled, {{ rule.cutoff_now }}, NULL))
+{%- else %}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_default }}
+{%- endif %}
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+{%- endfor %};

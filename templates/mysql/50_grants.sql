@@ -1,0 +1,38 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
+-- auditor: previews, reads the ledger and the metrics.
+-- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
+--# create roles
+CREATE ROLE IF NOT EXISTS {{ operator }}, {{ auditor }};
+--# grant {{ auditor }} to {{ operator }}
+GRANT {{ auditor }} TO {{ operator }};
+
+-- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+{% for table in tables -%}
+--# grant on {{ table.name }}
+GRANT SELECT, DELETE ON {{ table.table }} TO {{ owner }};
+{% endfor %}
+{%- if maria %}
+-- A role does not see the bodies of its own routines without it; verify() compares them.
+--# grant bodies
+GRANT SELECT ON mysql.proc TO {{ owner }};
+{%- else %}
+-- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
+-- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
+--# grant select on {{ schema }}
+GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
+{%- endif %}
+
+-- Nobody else may call anything, and these only what is meant to be called.
+--# grant select to {{ auditor }}
+GRANT SELECT ON {{ control }}.* TO {{ auditor }};
+{% for routine in auditor_routines -%}
+--# grant {{ routine }} to {{ auditor }}
+GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ auditor }};
+{% endfor -%}
+{% for routine in operator_routines -%}
+--# grant {{ routine }} to {{ operator }}
+GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ operator }};
+{% endfor -%}

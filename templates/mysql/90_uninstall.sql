@@ -1,0 +1,34 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+-- A batch under way is waited for, and the next one finds nothing.
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 60;
+
+-- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
+--# drop database {{ control }}
+DROP DATABASE IF EXISTS {{ control }};
+{% for index in indexes_reversed %}
+{%- if maria %}
+--! drop index {{ index.name }}
+ALTER TABLE IF EXISTS {{ index.table }}
+    DROP INDEX IF EXISTS {{ index.ident }},
+    ALGORITHM = INPLACE, LOCK = NONE;
+{%- else %}
+--! look for index {{ index.name }}
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', {{ index.undo }})
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = {{ schema_literal }}
+      AND s.table_name = {{ index.table_literal }}
+      AND s.index_name = {{ index.literal }}
+);
+--! parse index {{ index.name }}
+PREPARE windrow_statement FROM @windrow_statement;
+--! drop index {{ index.name }}
+EXECUTE windrow_statement;
+--! forget index {{ index.name }}
+DEALLOCATE PREPARE windrow_statement;
+{%- endif %}
+{% endfor %}
+--# drop roles
+DROP ROLE IF EXISTS {{ operator }}, {{ auditor }}, {{ owner }};

@@ -1,0 +1,67 @@
+{% import "macros.sql" as w -%}
+-- Rows whose parent is not there, by edge.
+--# orphans
+SELECT o.edge, o.orphans
+FROM (
+{%- for edge in edges %}
+    SELECT {{ edge.literal }} AS edge, COUNT(*) AS orphans
+    FROM {{ edge.table }} AS c
+    WHERE c.{{ edge.column }} IS NOT NULL
+{%- if edge.none %}
+      AND c.{{ edge.column }} <> {{ edge.none }}
+{%- endif %}
+      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }})
+{%- if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS o
+ORDER BY o.edge;
+
+-- Indexes that the statements need.
+--# indexes
+SELECT n.index_name, n.table_name, COUNT(s.index_name) > 0 AS usable
+FROM (
+{%- for index in indexes %}
+    SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name{% if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS n
+LEFT JOIN information_schema.statistics AS s
+    ON s.table_schema = {{ schema_literal }}
+    AND s.table_name = n.table_name
+    AND s.index_name = n.index_name
+    AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %}
+GROUP BY n.index_name, n.table_name
+ORDER BY n.index_name;
+
+-- Whose rights the routines, the views and the event have, and whether that role is still there.
+--# definers
+SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known
+FROM (
+    SELECT 'procedure' AS kind, r.definer FROM information_schema.routines AS r WHERE r.routine_schema = {{ control_literal }}
+    UNION ALL
+    SELECT 'event', e.definer FROM information_schema.events AS e WHERE e.event_schema = {{ control_literal }}
+    UNION ALL
+    SELECT 'view', v.definer FROM information_schema.views AS v WHERE v.table_schema = {{ control_literal }}
+) AS d
+LEFT JOIN mysql.user AS u ON CONCAT(u.user, '@', u.host) IN (d.definer, CONCAT(d.definer, '@'))
+GROUP BY d.kind, d.definer
+ORDER BY d.kind, d.definer;
+
+-- The schedule: whether events run at all, and this one.
+--# schedule
+SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, e.interval_field, e.starts, e.last_executed
+FROM information_schema.events AS e
+WHERE e.event_schema = {{ control_literal }};
+{% for rule in rules %}
+-- {{ rule.name }}: final roots by age, whether or not their family may go.
+--# ages of {{ rule.name }}
+SELECT
+    DATE_FORMAT(i.{{ rule.end_time }}, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM {{ rule.table }} AS i
+WHERE {{ rule.eligible | join(sep="
+  AND ") }}
+GROUP BY 1
+ORDER BY 1;
+{% endfor %}

@@ -1,0 +1,239 @@
+//! `check --database` on MySQL and MariaDB: each finding by its code.
+
+use windrow::sandbox::mysql::{Flavour, Settings};
+
+use super::super::{SPEC, windrow};
+use super::Server;
+
+/// Exit code, and each finding above a notice, or with this code, as `severity code object`.
+fn findings(server: &Server, with: &str) -> (i32, Vec<String>) {
+    let said = server.windrow("check SPEC --output json");
+    let document = said.json();
+    let found = document["findings"].as_array().into_iter().flatten();
+    let mut found: Vec<String> = found
+        .filter(|finding| finding["severity"] != "notice" || finding["code"] == with)
+        .map(|finding| {
+            ["severity", "code", "object"]
+                .map(|key| finding[key].as_str().unwrap_or("?"))
+                .join(" ")
+        })
+        .collect();
+    found.sort();
+    (said.code, found)
+}
+
+#[test]
+fn each_misfit_has_its_code() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        let maria = flavour == Flavour::Mariadb;
+        assert_eq!(findings(&server, ""), (0, Vec::new()), "{flavour:?}");
+        let hidden = format!(
+            "CREATE INDEX hidden ON t_ds_alert (workflow_instance_id) {}",
+            if maria { "IGNORED" } else { "INVISIBLE" }
+        );
+        // What is done, what undoes it, and what is found.
+        let cases: &[(&str, &str, &[&str])] = &[
+            (
+                "ALTER TABLE t_ds_serial_command RENAME TO t_ds_serial_commands",
+                "ALTER TABLE t_ds_serial_commands RENAME TO t_ds_serial_command",
+                &[
+                    "error missing-table t_ds_serial_command",
+                    "warning unlisted-column t_ds_serial_commands",
+                ],
+            ),
+            (
+                "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task_id TO task",
+                "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task TO task_id",
+                &["error missing-column t_ds_task_group_queue.task_id"],
+            ),
+            (
+                "ALTER TABLE t_ds_alert ENGINE = MyISAM",
+                "ALTER TABLE t_ds_alert ENGINE = InnoDB",
+                &["error engine t_ds_alert"],
+            ),
+            (
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id varchar(20)",
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+                &[
+                    "error edge-type-differs t_ds_alert.workflow_instance_id",
+                    "error type-differs t_ds_alert.workflow_instance_id",
+                ],
+            ),
+            // Another width is nothing to worry about here; another sign may be.
+            (
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id bigint",
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+                &[],
+            ),
+            (
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int unsigned",
+                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+                &["warning sign-differs t_ds_alert.workflow_instance_id"],
+            ),
+            (
+                "ALTER TABLE t_ds_workflow_instance MODIFY end_time timestamp NULL",
+                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
+                &["error type-differs t_ds_workflow_instance.end_time"],
+            ),
+            (
+                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime ON UPDATE CURRENT_TIMESTAMP",
+                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
+                &["warning on-update t_ds_workflow_instance.end_time"],
+            ),
+            (
+                "CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
+                "DROP TABLE note",
+                &["error unlisted-reference note"],
+            ),
+            (
+                "CREATE DATABASE other; CREATE TABLE other.note (task int, FOREIGN KEY (task) REFERENCES dolphinscheduler.t_ds_task_instance (id))",
+                "DROP DATABASE other",
+                &["error unlisted-reference other.note"],
+            ),
+            (
+                "CREATE TABLE note (TASK_instance_id int)",
+                "DROP TABLE note",
+                &["warning unlisted-column note"],
+            ),
+            (
+                "ALTER TABLE t_ds_task_instance ADD CONSTRAINT goes FOREIGN KEY (workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE CASCADE",
+                "ALTER TABLE t_ds_task_instance DROP FOREIGN KEY goes",
+                &["notice cascade t_ds_task_instance.workflow_instance_id"],
+            ),
+            (
+                "ALTER TABLE t_ds_workflow_instance ADD CONSTRAINT stays FOREIGN KEY (next_workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE SET NULL",
+                "ALTER TABLE t_ds_workflow_instance DROP FOREIGN KEY stays, DROP INDEX stays",
+                &["warning cascade t_ds_workflow_instance.next_workflow_instance_id"],
+            ),
+            (
+                "CREATE TRIGGER loud BEFORE DELETE ON t_ds_alert FOR EACH ROW SET @gone = OLD.id; \
+                 CREATE TRIGGER late AFTER INSERT ON t_ds_alert FOR EACH ROW SET @come = NEW.id",
+                "DROP TRIGGER loud; DROP TRIGGER late",
+                &["warning trigger t_ds_alert"],
+            ),
+            (
+                "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int, DROP PRIMARY KEY",
+                "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int NOT NULL, ADD PRIMARY KEY (id)",
+                &["warning no-primary-key t_ds_relation_sub_workflow"],
+            ),
+            (
+                "ALTER TABLE t_ds_error_command PARTITION BY HASH (id) PARTITIONS 4",
+                "ALTER TABLE t_ds_error_command REMOVE PARTITIONING",
+                &["warning partitioned t_ds_error_command"],
+            ),
+            (
+                &hidden,
+                "DROP INDEX hidden ON t_ds_alert",
+                &["error invalid-index t_ds_alert.workflow_instance_id"],
+            ),
+            (
+                "SET GLOBAL event_scheduler = OFF",
+                "SET GLOBAL event_scheduler = ON",
+                &["warning event-scheduler event_scheduler"],
+            ),
+            (
+                "SET GLOBAL binlog_format = 'STATEMENT'",
+                "SET GLOBAL binlog_format = 'ROW'",
+                &["error binlog-statement binlog_format"],
+            ),
+        ];
+        for (done, undone, expected) in cases {
+            server.sql(done);
+            let with = match expected {
+                [one] if one.starts_with("notice ") => {
+                    one.split(' ').nth(1).unwrap_or_default().to_owned()
+                }
+                _ => String::new(),
+            };
+            let (code, found) = findings(&server, &with);
+            assert_eq!(found, *expected, "{flavour:?}, after {done}");
+            let clean = found.iter().all(|finding| finding.starts_with("notice "));
+            assert_eq!(code, i32::from(!clean), "{flavour:?}, after {done}");
+            server.sql(undone);
+        }
+        assert_eq!(findings(&server, ""), (0, Vec::new()), "{flavour:?}");
+    }
+}
+
+#[test]
+fn a_full_scan_of_a_big_table_is_found() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        // Columns that do not matter here get what the server makes of nothing.
+        server.sql("SET SESSION sql_mode = ''");
+        server.sql(
+            "INSERT INTO t_ds_workflow_instance (id, project_code, state, is_sub_workflow, end_time)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+             SELECT i, 1, 7, 0, '2020-01-01' FROM n",
+        );
+        for table in ["t_ds_task_instance", "t_ds_alert"] {
+            server.sql(&format!(
+                "INSERT INTO {table} (workflow_instance_id)
+                 SELECT a.id FROM t_ds_workflow_instance AS a, t_ds_workflow_instance AS b WHERE b.id <= 40"
+            ));
+            server.sql(&format!("ANALYZE TABLE {table}"));
+        }
+        server.sql("ANALYZE TABLE t_ds_workflow_instance");
+        // The coming index mends the scan of the alerts; the one of the tasks serves already.
+        let (code, found) = findings(&server, "seq-scan");
+        assert_eq!(
+            (code, found),
+            (0, vec!["notice seq-scan t_ds_alert".to_owned()]),
+            "{flavour:?}"
+        );
+        server.sql("CREATE INDEX half ON t_ds_alert (project_code, workflow_instance_id)");
+        server.sql("CREATE INDEX mine ON t_ds_alert (workflow_instance_id)");
+        assert_eq!(
+            findings(&server, "seq-scan"),
+            (0, Vec::new()),
+            "{flavour:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_does_not_tell_capitals_apart() {
+    // MySQL wants to know this when its data directory is made.
+    let server = Server::with(Settings {
+        events: true,
+        extra: vec![("lower_case_table_names".to_owned(), "1".to_owned())],
+        ..Settings::new(Flavour::Mariadb)
+    });
+    let spec = std::fs::read_to_string(SPEC)
+        .expect("the spec")
+        .replace("t_ds_alert_send_status", "T_DS_ALERT_SEND_STATUS")
+        .replace("\"alert_id -> ", "\"ALERT_ID -> ")
+        .replace("indexed = [\"alert_id\"]", "indexed = [\"ALERT_ID\"]");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), spec).expect("a spec");
+    let said = server.windrow(&format!("check {} --output json", file.path().display()));
+    let document = said.json();
+    let codes: Vec<&str> = document["findings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|finding| finding["code"].as_str())
+        .filter(|code| !["missing-index", "on-update"].contains(code))
+        .collect();
+    assert_eq!(codes, ["lower-case-names"]);
+}
+
+#[test]
+fn who_may_not_look_is_told() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        server.sql(
+            "CREATE USER reader@'127.0.0.1', nobody@'127.0.0.1';
+             GRANT SELECT ON dolphinscheduler.* TO reader@'127.0.0.1'",
+        );
+        let check = |user: &str| windrow(&server.server.url("", user), "check SPEC");
+        check("reader")
+            .expect(1, &["this role may not run", "[not-explained]"])
+            .without(&["cannot be planned"]);
+        check("nobody").expect(
+            1,
+            &["error[missing-schema]: `dolphinscheduler`: the database `dolphinscheduler` does not exist"],
+        );
+    }
+}

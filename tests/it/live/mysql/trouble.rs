@@ -1,0 +1,217 @@
+//! What goes wrong on MySQL and MariaDB, and what the user hears of it.
+
+use windrow::sandbox::mysql::Flavour;
+
+use super::super::{PASSWORD, Said, W, at, finish, interrupt, spawn, wait, windrow};
+use super::Server;
+
+#[test]
+fn an_interrupt_ends_the_run_and_the_next_goes_on() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::history(flavour);
+        server.slow();
+        let child = spawn(&server.url, "run SPEC --no-estimate --output json");
+        server.wait_for_batches();
+        server
+            .windrow("run SPEC --no-estimate")
+            .expect(1, &["refused: run 1 is in progress (pid "]);
+        server
+            .windrow("status SPEC")
+            .expect(0, &["running  rule", "1        workflow_instances"]);
+        interrupt(&child);
+        let said = finish(child).expect(
+            2,
+            &[
+                "error: interrupted while running `CALL windrow_dolphinscheduler.run('{}')`",
+                "hint: what was committed stays, nothing is half done",
+            ],
+        );
+        assert_eq!(said.out, "", "a program that reads the document gets none");
+        server.sql("DROP TRIGGER slow");
+        server
+            .windrow("run SPEC --no-estimate")
+            .expect(0, &["done, nothing left"]);
+        let first = server.text(&format!("SELECT status FROM {W}.run WHERE run_id = 1"));
+        assert!(
+            ["cancelled", "crashed"].contains(&first.as_str()),
+            "{flavour:?}: {first}"
+        );
+        server.windrow("verify SPEC").expect(0, &["clean\n"]);
+
+        // An administrator ends the session.
+        server.sql("UPDATE t_ds_workflow_instance SET end_time = end_time - INTERVAL 20 DAY");
+        server.slow();
+        let child = spawn(&server.url, "run SPEC --no-estimate");
+        let running = format!("SELECT COUNT(*) FROM {W}.run WHERE status = 'running'");
+        wait("a run", || server.number(&running) > 0);
+        let id = server.number(&format!(
+            "SELECT backend_pid FROM {W}.run WHERE status = 'running'"
+        ));
+        server.sql(&format!("KILL {id}"));
+        finish(child).expect(2, &["what was committed stays"]);
+        // A client that is killed cannot cancel: the server finds out by itself.
+        let mut child = spawn(&server.url, "run SPEC --no-estimate");
+        server.wait_for_batches();
+        child.kill().expect("a child to kill");
+        child.wait().expect("it is gone");
+        server.windrow("pause SPEC").expect(0, &[]);
+        wait("the run is over", || server.number(&running) == 0);
+    }
+}
+
+#[test]
+fn half_an_installation_is_told_and_gone_over() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        // What cannot be made stands in the way of what comes after.
+        server.sql(&format!(
+            "CREATE DATABASE {W} COLLATE utf8mb4_general_ci; CREATE TABLE {W}.metrics (a int)"
+        ));
+        server.windrow("install SPEC").expect(
+            2,
+            &[
+                "error: cannot install `45_manage.sql`",
+                "metrics",
+                "what it had finished stays; `10_control.sql`, `20_indexes.sql`",
+                "running `windrow install` again is safe",
+            ],
+        );
+        server.sql(&format!("DROP TABLE {W}.metrics"));
+        server
+            .windrow("install SPEC")
+            .expect(0, &["is installed in"]);
+        server.windrow("verify SPEC").expect(0, &["clean\n"]);
+    }
+}
+
+#[test]
+fn who_may_not_is_told_what_it_takes() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::history(flavour);
+        server.sql(
+            "CREATE USER reader@'127.0.0.1', owner@'127.0.0.1';
+             GRANT SELECT ON dolphinscheduler.* TO reader@'127.0.0.1';
+             GRANT SELECT, DELETE, INDEX, ALTER ON dolphinscheduler.* TO owner@'127.0.0.1'",
+        );
+        let reader = server.server.url("", "reader");
+        for words in [
+            "preview SPEC",
+            "status SPEC",
+            "run SPEC --no-estimate",
+            "arm SPEC",
+        ] {
+            windrow(&reader, words).expect(2, &["error 1", "operator role"]);
+        }
+        windrow(&server.server.url("", "owner"), "install SPEC").expect(
+            2,
+            &[
+                "cannot install `10_control.sql`",
+                "who installs needs all rights on the control database",
+            ],
+        );
+        server.sql("SET GLOBAL read_only = ON");
+        windrow(&server.url, "install SPEC")
+            .expect(2, &["the session is read-only", "`read_only`"]);
+        server.sql("SET GLOBAL read_only = OFF");
+        server.sql(&format!(
+            "DROP DATABASE {W}; DROP DATABASE dolphinscheduler"
+        ));
+        server.windrow("install SPEC").expect(
+            2,
+            &[
+                "the database `dolphinscheduler` does not exist",
+                "the spec does not fit this database: 1 error",
+            ],
+        );
+    }
+}
+
+#[test]
+fn two_installations_do_not_meet() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        server.sql(&format!(
+            "DO GET_LOCK(CONCAT('windrow install ', LEFT(SHA2('{W}', 256), 40)), 0)"
+        ));
+        server.windrow("install SPEC").expect(
+            2,
+            &["another installation of `windrow_dolphinscheduler` is in progress"],
+        );
+        server.sql("DO RELEASE_ALL_LOCKS()");
+        server
+            .windrow("install SPEC")
+            .expect(0, &["is installed in"]);
+    }
+}
+
+#[test]
+fn roles_do_what_they_are_for() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::history(flavour);
+        for role in ["operator", "auditor"] {
+            server.sql(&format!(
+                "CREATE USER {role}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'"
+            ));
+            // MySQL shortens the name of a role, and writes its host.
+            let name = server.text(&format!(
+                "SELECT User FROM mysql.user WHERE User LIKE 'windrow\\_dolphi%\\_{role}'"
+            ));
+            server.sql(&format!("GRANT `{name}` TO {role}@'127.0.0.1'"));
+            server.sql(&match flavour {
+                Flavour::Mysql => format!("SET DEFAULT ROLE `{name}` TO {role}@'127.0.0.1'"),
+                Flavour::Mariadb => format!("SET DEFAULT ROLE `{name}` FOR {role}@'127.0.0.1'"),
+            });
+        }
+        let (operator, auditor) = (
+            server.server.url("", "operator"),
+            server.server.url("", "auditor"),
+        );
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), format!("{PASSWORD}\nnot this\n")).expect("a password");
+        let by_file = format!("--password-file {}", file.path().display());
+        let from_environment = |url: &str, words: &str, password: &str| {
+            let mut command = at(url, words);
+            command.env("MYSQL_PWD", password);
+            Said::of(command.output().expect("windrow starts"))
+        };
+        windrow(&operator, "status SPEC")
+            .expect(2, &["error 1045", "MYSQL_PWD or --password-file"]);
+        from_environment(&operator, "status SPEC", "hunter2").expect(2, &["error 1045"]);
+        from_environment(&operator, "arm SPEC", PASSWORD).expect(0, &["armed"]);
+        for words in [
+            "status SPEC",
+            "preview SPEC",
+            "run SPEC --run-families 2",
+            "purge SPEC --key 99999999",
+            "hold set SPEC --key 1 --reason audit",
+            "hold list SPEC",
+            "setting set SPEC retries 4",
+            "pause SPEC",
+            "resume SPEC",
+            "history SPEC",
+            "artifacts list SPEC",
+            "verify SPEC",
+        ] {
+            let said = windrow(&operator, &format!("{words} {by_file}"));
+            assert!(said.code < 2, "{flavour:?}, {words}: {}", said.text());
+        }
+        for words in [
+            "status SPEC",
+            "preview SPEC",
+            "history SPEC",
+            "policy list SPEC",
+            "verify SPEC",
+        ] {
+            let said = windrow(&auditor, &format!("{words} {by_file}"));
+            assert!(said.code < 2, "{flavour:?}, {words}: {}", said.text());
+        }
+        for words in [
+            "run SPEC --no-estimate",
+            "arm SPEC",
+            "hold set SPEC --key 1 --reason no",
+        ] {
+            windrow(&auditor, &format!("{words} {by_file}"))
+                .expect(2, &["error 1370", "operator role (to run)"]);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Windrow installed in a database of its own on each of the servers, for tests of what holds on all of them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use windrow::bundle::Bundle;
+use windrow::db;
+use windrow::demo::dolphinscheduler::mysql;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::render;
+use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
+
+use super::database::{self, Database};
+use super::world::{SECOND, TABLES, World};
+
+/// A session as the command line has it, with texts for values.
+pub(crate) type Session = Box<dyn db::Database>;
+
+/// Makes tests of functions that take a dialect: one for every server, in a module with its name.
+macro_rules! on_every_server {
+    ($($name:ident),* $(,)?) => {
+        mod postgres {
+            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Postgres); })*
+        }
+        mod mysql {
+            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Mysql); })*
+        }
+        mod mariadb {
+            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Mariadb); })*
+        }
+    };
+}
+pub(crate) use on_every_server;
+
+static MYSQL: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mysql));
+static MARIADB: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mariadb));
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+fn start(flavour: Flavour) -> Mysql {
+    let server = Mysql::start(&Settings::new(flavour)).expect("a throw-away server starts");
+    run(&mut connect(&server.url("mysql", "root")), BERLIN);
+    server
+}
+
+/// The server of this test process that is neither stopped nor configured by a test.
+pub(crate) fn server(dialect: Dialect) -> &'static Mysql {
+    match dialect {
+        Dialect::Mysql => &MYSQL,
+        Dialect::Mariadb => &MARIADB,
+        Dialect::Postgres => unreachable!("see support::database"),
+    }
+}
+
+/// A database with the tables of DolphinScheduler and windrow, dropped with this value.
+pub(crate) struct Installation {
+    pub(crate) dialect: Dialect,
+    /// A session of the superuser.
+    pub(crate) session: Session,
+    /// Name of the control schema.
+    pub(crate) control: String,
+    /// Name of the database with the application's tables.
+    pub(crate) name: String,
+    /// What reads all rows of the tables of a world.
+    contents: String,
+    /// What drops a database of PostgreSQL.
+    _postgres: Option<Database>,
+}
+
+impl Installation {
+    /// Windrow installed from a graph, not armed.
+    pub(crate) fn new(dialect: Dialect, graph: &Graph) -> Self {
+        if dialect == Dialect::Postgres {
+            let database = Database::installed(graph);
+            return Self {
+                dialect,
+                session: connect(&database::server().url(&database.name, "postgres")),
+                control: database.control.clone(),
+                name: database.name.clone(),
+                contents: TABLES
+                    .map(|table| format!("SELECT '{table}', id, t::text FROM {table} AS t"))
+                    .join(" UNION ALL "),
+                _postgres: Some(database),
+            };
+        }
+        // The control schema is a database too, and its name is the spec's.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{number}");
+        let graph = Graph {
+            name: format!("t{number}"),
+            database: name.clone(),
+            ..graph.clone()
+        };
+        let control = render::control_name(&graph);
+        let mut admin = connect(&server(dialect).url("mysql", "root"));
+        admin
+            .execute(&format!("CREATE DATABASE {name}"))
+            .expect("a database is created");
+        let mut session = connect(&server(dialect).url(&name, "root"));
+        for statement in mysql::SCHEMA_34.split_inclusive(";\n") {
+            run(&mut session, statement);
+        }
+        let lenient = session
+            .query(LENIENT, &[])
+            .expect("the columns can be read");
+        for statement in lenient.into_iter().flatten().flatten() {
+            run(&mut session, &statement);
+        }
+        apply(&mut session, &bundle(dialect, &graph));
+        let mut installation = Self {
+            dialect,
+            session: connect(&server(dialect).url(&name, "root")),
+            control,
+            name,
+            contents: String::new(),
+            _postgres: None,
+        };
+        let columns = installation.texts(
+            "SELECT CONCAT('SELECT ''', table_name, ''', id, JSON_ARRAY(', GROUP_CONCAT(column_name), ') FROM ', table_name)
+             FROM information_schema.columns WHERE table_schema = DATABASE() GROUP BY table_name",
+        );
+        installation.contents = columns
+            .into_iter()
+            .filter(|select| {
+                TABLES
+                    .iter()
+                    .any(|table| select.contains(&format!("'{table}'")))
+            })
+            .collect::<Vec<_>>()
+            .join(" UNION ALL ");
+        // Texts are written as PostgreSQL reads them.
+        installation.execute(
+            "SET SESSION sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES,NO_BACKSLASH_ESCAPES')",
+        );
+        installation
+    }
+
+    /// The same, armed.
+    pub(crate) fn armed(dialect: Dialect, graph: &Graph) -> Self {
+        let mut installation = Self::new(dialect, graph);
+        installation.arm();
+        installation
+    }
+
+    /// A further session of the superuser.
+    pub(crate) fn connect(&self) -> Session {
+        match self.dialect {
+            Dialect::Postgres => connect(&database::server().url(&self.name, "postgres")),
+            Dialect::Mysql | Dialect::Mariadb => {
+                connect(&server(self.dialect).url(&self.name, "root"))
+            }
+        }
+    }
+
+    pub(crate) fn arm(&mut self) {
+        self.execute("CALL W.arm()");
+    }
+
+    pub(crate) fn run(&mut self, options: Value) -> anyhow::Result<Value> {
+        self.call("run", options)
+    }
+
+    pub(crate) fn purge(&mut self, options: Value) -> anyhow::Result<Value> {
+        self.call("purge", options)
+    }
+
+    pub(crate) fn preview(&mut self, options: Value) -> anyhow::Result<Value> {
+        self.call("preview", options)
+    }
+
+    pub(crate) fn set_policy(&mut self, options: Value) -> anyhow::Result<Value> {
+        self.call("set_policy", options)
+    }
+
+    pub(crate) fn set_hold(&mut self, options: Value) -> anyhow::Result<Value> {
+        self.call("set_hold", options)
+    }
+
+    pub(crate) fn set_setting(&mut self, name: &str, value: i64) -> anyhow::Result<Value> {
+        self.call("set_setting", json!({"name": name, "value": value}))
+    }
+
+    /// Calls a routine that takes and answers one document.
+    pub(crate) fn call(&mut self, routine: &str, options: Value) -> anyhow::Result<Value> {
+        call(
+            &mut self.session,
+            self.dialect,
+            &self.control,
+            routine,
+            &options,
+        )
+    }
+
+    /// Executes statements that must work; `W.` stands for the control schema.
+    pub(crate) fn execute(&mut self, sql: &str) {
+        let sql = self.named(sql);
+        run(&mut self.session, &sql);
+    }
+
+    /// Executes a statement; `W.` stands for the control schema.
+    pub(crate) fn attempt(&mut self, sql: &str) -> anyhow::Result<()> {
+        let sql = self.named(sql);
+        self.session.execute(&sql)
+    }
+
+    /// One number; `W.` stands for the control schema.
+    pub(crate) fn number(&mut self, sql: &str) -> i64 {
+        let texts = match self.dialect {
+            Dialect::Postgres => self.texts(&format!("SELECT ({sql})::bigint")),
+            Dialect::Mysql | Dialect::Mariadb => self.texts(&format!("SELECT ({sql})")),
+        };
+        texts[0]
+            .parse()
+            .unwrap_or_else(|_| panic!("not a number: {texts:?}\n\n{sql}"))
+    }
+
+    /// The first column of all rows, in the order of the query; `W.` stands for the control schema.
+    pub(crate) fn texts(&mut self, sql: &str) -> Vec<String> {
+        self.rows(sql)
+            .into_iter()
+            .map(|row| row[0].clone().expect("no NULL"))
+            .collect()
+    }
+
+    /// All rows; `W.` stands for the control schema.
+    pub(crate) fn rows(&mut self, sql: &str) -> Vec<db::Row> {
+        let sql = self.named(sql);
+        match self.session.query(&sql, &[]) {
+            Ok(rows) => rows,
+            Err(error) => panic!("{error:#}\n\n{sql}"),
+        }
+    }
+
+    /// Brings the tables into the state of a world.
+    pub(crate) fn load(&mut self, world: &World) {
+        let mut script = String::new();
+        for table in TABLES {
+            script += &format!("DELETE FROM {table};\n");
+        }
+        for table in ["policy", "hold", "artifact", "setting", "run_failure"] {
+            script += &format!("DELETE FROM W.{table};\n");
+        }
+        for row in &world.rows {
+            script += &format!("{};\n", row.insert());
+        }
+        self.execute(&script);
+        let families = i64::try_from(world.batch_families).expect("a small number");
+        self.set_setting("batch_families", families)
+            .expect("a setting");
+    }
+
+    /// Every row of the tables of a world, whole, by table and id.
+    pub(crate) fn contents(&mut self) -> BTreeMap<(String, i32), String> {
+        let sql = self.contents.clone();
+        self.rows(&sql)
+            .into_iter()
+            .map(|row| {
+                let mut values = row.into_iter().map(Option::unwrap_or_default);
+                let mut next = || values.next().expect("three columns");
+                let (table, id) = (next(), next().parse().expect("an id"));
+                ((table, id), next())
+            })
+            .collect()
+    }
+
+    /// The smallest step of the application's clock, in microseconds.
+    pub(crate) fn tick(&self) -> i64 {
+        tick(self.dialect)
+    }
+
+    fn named(&self, sql: &str) -> String {
+        sql.replace("W.", &format!("{}.", self.control))
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if self.dialect != Dialect::Postgres {
+            let (name, control) = (&self.name, &self.control);
+            let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
+            let _ = connect(&server(self.dialect).url("mysql", "root")).execute(&sql);
+        }
+    }
+}
+
+/// Calls a routine of a control schema in any session.
+pub(crate) fn call(
+    session: &mut Session,
+    dialect: Dialect,
+    control: &str,
+    routine: &str,
+    options: &Value,
+) -> anyhow::Result<Value> {
+    let sql = match (dialect, routine) {
+        (Dialect::Postgres, "run" | "purge") => {
+            format!("CALL {control}.{routine}($1::pg_catalog.jsonb)")
+        }
+        (Dialect::Postgres, _) => {
+            format!("SELECT {control}.{routine}($1::pg_catalog.jsonb)::pg_catalog.text")
+        }
+        (Dialect::Mysql | Dialect::Mariadb, _) => format!("CALL {control}.{routine}(?)"),
+    };
+    let rows = session.query(&sql, &[Some(&options.to_string())])?;
+    let text = rows[0][0].as_deref().expect("a document");
+    Ok(serde_json::from_str(text)?)
+}
+
+/// The smallest step of the application's clock, in microseconds: its schema for MySQL knows whole seconds.
+pub(crate) fn tick(dialect: Dialect) -> i64 {
+    match dialect {
+        Dialect::Postgres => 1,
+        Dialect::Mysql | Dialect::Mariadb => SECOND,
+    }
+}
+
+/// A zone for servers that know none: summer time from 30 March to 26 October 2025, and from 29 March 2026.
+const BERLIN: &str = "
+INSERT INTO mysql.time_zone (time_zone_id, use_leap_seconds) VALUES (1, 'N');
+INSERT INTO mysql.time_zone_name (name, time_zone_id) VALUES ('Europe/Berlin', 1);
+INSERT INTO mysql.time_zone_transition_type (time_zone_id, transition_type_id, `Offset`, is_dst, abbreviation)
+VALUES (1, 0, 3600, 0, 'CET'), (1, 1, 7200, 1, 'CEST');
+INSERT INTO mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
+VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1);";
+
+/// What the schema for MySQL forbids that the one for PostgreSQL allows, and a world may hold.
+const LENIENT: &str = "
+SELECT CONCAT('ALTER TABLE ', c.table_name, ' ', GROUP_CONCAT('MODIFY ', c.column_name, ' ', c.column_type, ' NULL'))
+FROM information_schema.columns AS c
+WHERE c.table_schema = DATABASE()
+  AND c.table_name LIKE 't_ds%'
+  AND c.is_nullable = 'NO'
+  AND c.column_key <> 'PRI'
+GROUP BY c.table_name";
+
+/// The rendered files of a graph.
+pub(crate) fn bundle(dialect: Dialect, graph: &Graph) -> Bundle {
+    render::bundle(graph, dialect).expect("the templates render")
+}
+
+/// Applies every numbered file except the uninstallation, statement by statement, as `windrow install` does.
+pub(crate) fn apply(session: &mut Session, bundle: &Bundle) {
+    for file in &bundle.files {
+        if !database::is_numbered(&file.path) || file.path.contains("/90_") {
+            continue;
+        }
+        for statement in &file.statements {
+            if let Err(error) = session.execute(&statement.sql) {
+                panic!("{}, {}: {error:#}", file.path, statement.what);
+            }
+        }
+    }
+}
+
+fn run(session: &mut Session, sql: &str) {
+    if let Err(error) = session.execute(sql) {
+        panic!("{error:#}\n\n{sql}");
+    }
+}
+
+fn connect(url: &str) -> Session {
+    let url = url.parse().expect("an address");
+    db::connect(&url).expect("the server accepts us")
+}

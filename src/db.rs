@@ -68,12 +68,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Major and minor version; PostgreSQL has no minor ones that matter.
-    pub fn release(&self) -> (u32, u32) {
+    /// Major, minor and patch version; PostgreSQL has no minor ones that matter.
+    pub fn release(&self) -> (u32, u32, u32) {
+        let number = self.version_num;
         match self.dialect {
-            Dialect::Postgres => (self.version_num / 10_000, 0),
+            Dialect::Postgres => (number / 10_000, 0, 0),
             Dialect::Mysql | Dialect::Mariadb => {
-                (self.version_num / 10_000, self.version_num / 100 % 100)
+                (number / 10_000, number / 100 % 100, number % 100)
             }
         }
     }

@@ -35,8 +35,8 @@ pub struct Facts {
     pub identifier_bytes: usize,
     /// Longest name of a role, in bytes.
     pub role_bytes: usize,
-    /// Oldest version that the generated SQL is made for: major, minor.
-    pub minimum_version: (u32, u32),
+    /// Oldest version that the generated SQL is made for: major, minor, patch.
+    pub minimum_version: (u32, u32, u32),
     /// What starts the scheduled run.
     pub scheduler: &'static str,
     /// Whether the application's tables stand in a schema of the same database, or in a database beside.
@@ -57,7 +57,7 @@ impl Dialect {
                 templates: "postgres",
                 identifier_bytes: 63,
                 role_bytes: 63,
-                minimum_version: (14, 0),
+                minimum_version: (14, 0, 0),
                 scheduler: "pg_cron",
                 has_schemas: true,
                 partial_indexes: true,
@@ -69,7 +69,8 @@ impl Dialect {
                 templates: "mysql",
                 identifier_bytes: 64,
                 role_bytes: 32,
-                minimum_version: (8, 0),
+                // JSON_VALUE.
+                minimum_version: (8, 0, 21),
                 scheduler: "EVENT",
                 has_schemas: false,
                 partial_indexes: false,
@@ -81,7 +82,7 @@ impl Dialect {
                 templates: "mysql",
                 identifier_bytes: 64,
                 role_bytes: 80,
-                minimum_version: (10, 6),
+                minimum_version: (10, 6, 0),
                 scheduler: "EVENT",
                 has_schemas: false,
                 partial_indexes: false,

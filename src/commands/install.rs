@@ -112,18 +112,16 @@ fn name(file: &File) -> &str {
 
 fn fit_server(server: &Server) -> anyhow::Result<()> {
     let facts = server.dialect.facts();
-    let (major, minor) = server.release();
-    if (major, minor) < facts.minimum_version {
-        let (oldest, oldest_minor) = facts.minimum_version;
-        let version = |major: u32, minor: u32| match server.dialect {
+    if server.release() < facts.minimum_version {
+        let version = |(major, minor, patch): (u32, u32, u32)| match server.dialect {
             Dialect::Postgres => major.to_string(),
-            Dialect::Mysql | Dialect::Mariadb => format!("{major}.{minor}"),
+            Dialect::Mysql | Dialect::Mariadb => format!("{major}.{minor}.{patch}"),
         };
         return Err(Failure::new(format!(
             "the server is {} {}, and windrow needs {} or later",
             facts.title,
-            version(major, minor),
-            version(oldest, oldest_minor)
+            version(server.release()),
+            version(facts.minimum_version)
         ))
         .into());
     }

@@ -12,6 +12,7 @@ mod live;
 mod oracle;
 mod poison;
 mod rig;
+mod rights;
 mod rivals;
 mod roles;
 mod sandbox;

@@ -6,6 +6,7 @@ mod cli;
 mod crash;
 mod cron;
 mod demo;
+mod events;
 mod generated;
 mod idempotence;
 mod live;

@@ -169,7 +169,11 @@ impl Database for Mysql {
     }
 
     fn cancel(&self) -> Cancel {
-        let opts = self.opts.clone();
+        // Who waits for this has pressed Ctrl-C: a server that does not answer is not waited for.
+        let opts = OptsBuilder::from_opts(self.opts.clone())
+            .read_timeout(Some(CANCEL_TIMEOUT))
+            .write_timeout(Some(CANCEL_TIMEOUT));
+        let opts = Opts::from(opts);
         let kill = format!("KILL QUERY {}", self.session);
         Box::new(move || {
             let mut other = Conn::new(opts.clone()).map_err(statement_failure)?;
@@ -177,6 +181,8 @@ impl Database for Mysql {
         })
     }
 }
+
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Notes that say no more than that something was, or was not, there.
 const ROUTINE_NOTES: [i64; 18] = [

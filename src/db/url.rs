@@ -81,7 +81,8 @@ pub enum SslMode {
     Prefer,
     /// TLS; the certificate is looked at only where `sslrootcert` is given (PostgreSQL).
     Require,
-    /// TLS with a certificate of a trusted authority.
+    /// TLS with a certificate of a trusted authority. On MySQL and MariaDB, the driver trusts the authorities of the
+    /// system besides `ssl-ca`; only `VERIFY_IDENTITY` then proves whose certificate it is.
     VerifyCa,
     /// TLS with a trusted certificate for the very host.
     VerifyFull,

@@ -4,6 +4,8 @@
 -- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
 --# create database {{ control }}
 CREATE DATABASE IF NOT EXISTS {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+--# set collation of database {{ control }}
+ALTER DATABASE {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.

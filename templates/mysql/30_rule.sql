@@ -209,19 +209,61 @@ COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest f
 BEGIN
 {%- if rule.per and rule.opt_in %}
     DECLARE v_position integer DEFAULT 1;
-    DECLARE v_last     integer;
+    DECLARE v_last     bigint;
     DECLARE v_count    bigint DEFAULT 0;
+    DECLARE v_first    datetime(6);
     DECLARE v_bound    datetime(6) DEFAULT {{ rule.greatest_time }};
-    SELECT COALESCE(MAX(s.position), 0) INTO v_last FROM {{ control }}.work_scope AS s;
-    WHILE v_position <= v_last DO
-        INSERT INTO {{ control }}.work_root (id, ended)
-        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    -- The scopes that have anything due, by their oldest root.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_turn;
+    CREATE TEMPORARY TABLE {{ control }}.work_turn (
+        position integer NOT NULL AUTO_INCREMENT,
+        scope_position integer NOT NULL,
+        first_due datetime(6) NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    INSERT INTO {{ control }}.work_turn (scope_position, first_due)
+    SELECT d.position, d.first_due
+    FROM (
+        SELECT
+            s.position,
+            (
+                SELECT i.{{ rule.end_time }}
+                FROM {{ rule.table }} AS i
+                LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
+                WHERE i.{{ rule.per }} = s.scope
+                  AND i.{{ rule.end_time }} < s.cutoff
+                  AND i.{{ rule.end_time }} >= c.ended
+                  AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+{%- for predicate in rule.eligible %}
+                  AND {{ predicate }}
+{%- endfor %}
+                  AND g.id IS NULL
+                ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+                LIMIT 1
+            ) AS first_due
         FROM {{ control }}.work_cursor AS c
         STRAIGHT_JOIN {{ control }}.work_scope AS s
+        WHERE c.only_row = 1
+    ) AS d
+    WHERE d.first_due IS NOT NULL
+    ORDER BY d.first_due, d.position;
+    SET v_last = ROW_COUNT();
+    -- Each of them gives one root at least: as many as are wanted end no later than this.
+    SELECT t.first_due INTO v_bound FROM {{ control }}.work_turn AS t WHERE t.position = p_limit;
+    turns: WHILE v_position <= v_last DO
+        SELECT t.first_due INTO v_first FROM {{ control }}.work_turn AS t WHERE t.position = v_position;
+        IF v_first > v_bound THEN
+            LEAVE turns;
+        END IF;
+        INSERT INTO {{ control }}.work_root (id, ended)
+        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        FROM {{ control }}.work_turn AS t
+        STRAIGHT_JOIN {{ control }}.work_cursor AS c
+        STRAIGHT_JOIN {{ control }}.work_scope AS s ON s.position = t.scope_position
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
-        WHERE c.only_row = 1
-          AND s.position = v_position
+        WHERE t.position = v_position
+          AND c.only_row = 1
           AND i.{{ rule.end_time }} < s.cutoff
           AND i.{{ rule.end_time }} <= v_bound
           AND i.{{ rule.end_time }} >= c.ended
@@ -236,12 +278,15 @@ BEGIN
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
             SET v_count = v_count - p_limit;
-            DELETE FROM {{ control }}.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
+            IF v_count > 0 THEN
+                DELETE FROM {{ control }}.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
+            END IF;
             SET v_count = p_limit;
             SELECT MAX(r.ended) INTO v_bound FROM {{ control }}.work_root AS r;
         END IF;
         SET v_position = v_position + 1;
-    END WHILE;
+    END WHILE turns;
+    DROP TEMPORARY TABLE {{ control }}.work_turn;
 {%- else %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);

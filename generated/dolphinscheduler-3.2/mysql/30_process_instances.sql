@@ -178,22 +178,63 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; process_instances_judge decides. [body 2d1ccaf52658]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; process_instances_judge decides. [body 8e953746a374]'
 BEGIN
     DECLARE v_position integer DEFAULT 1;
-    DECLARE v_last     integer;
+    DECLARE v_last     bigint;
     DECLARE v_count    bigint DEFAULT 0;
+    DECLARE v_first    datetime(6);
     DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    SELECT COALESCE(MAX(s.position), 0) INTO v_last FROM windrow_dolphinscheduler_3_2.work_scope AS s;
-    WHILE v_position <= v_last DO
-        INSERT INTO windrow_dolphinscheduler_3_2.work_root (id, ended)
-        SELECT i.`id`, i.`end_time`
+    -- The scopes that have anything due, by their oldest root.
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler_3_2.work_turn;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_turn (
+        position integer NOT NULL AUTO_INCREMENT,
+        scope_position integer NOT NULL,
+        first_due datetime(6) NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_turn (scope_position, first_due)
+    SELECT d.position, d.first_due
+    FROM (
+        SELECT
+            s.position,
+            (
+                SELECT i.`end_time`
+                FROM `dolphinscheduler`.`t_ds_process_instance` AS i
+                LEFT JOIN windrow_dolphinscheduler_3_2.work_gone AS g ON g.id = i.`id`
+                WHERE i.`project_code` = s.scope
+                  AND i.`end_time` < s.cutoff
+                  AND i.`end_time` >= c.ended
+                  AND (i.`end_time` > c.ended OR i.`id` > c.id)
+                  AND i.`is_sub_process` = 0
+                  AND i.`state` IN (3, 5, 6, 7)
+                  AND g.id IS NULL
+                ORDER BY i.`end_time`, i.`id`
+                LIMIT 1
+            ) AS first_due
         FROM windrow_dolphinscheduler_3_2.work_cursor AS c
         STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_scope AS s
+        WHERE c.only_row = 1
+    ) AS d
+    WHERE d.first_due IS NOT NULL
+    ORDER BY d.first_due, d.position;
+    SET v_last = ROW_COUNT();
+    -- Each of them gives one root at least: as many as are wanted end no later than this.
+    SELECT t.first_due INTO v_bound FROM windrow_dolphinscheduler_3_2.work_turn AS t WHERE t.position = p_limit;
+    turns: WHILE v_position <= v_last DO
+        SELECT t.first_due INTO v_first FROM windrow_dolphinscheduler_3_2.work_turn AS t WHERE t.position = v_position;
+        IF v_first > v_bound THEN
+            LEAVE turns;
+        END IF;
+        INSERT INTO windrow_dolphinscheduler_3_2.work_root (id, ended)
+        SELECT i.`id`, i.`end_time`
+        FROM windrow_dolphinscheduler_3_2.work_turn AS t
+        STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_cursor AS c
+        STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_scope AS s ON s.position = t.scope_position
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
         LEFT JOIN windrow_dolphinscheduler_3_2.work_gone AS g ON g.id = i.`id`
-        WHERE c.only_row = 1
-          AND s.position = v_position
+        WHERE t.position = v_position
+          AND c.only_row = 1
           AND i.`end_time` < s.cutoff
           AND i.`end_time` <= v_bound
           AND i.`end_time` >= c.ended
@@ -207,12 +248,15 @@ BEGIN
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
             SET v_count = v_count - p_limit;
-            DELETE FROM windrow_dolphinscheduler_3_2.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
+            IF v_count > 0 THEN
+                DELETE FROM windrow_dolphinscheduler_3_2.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
+            END IF;
             SET v_count = p_limit;
             SELECT MAX(r.ended) INTO v_bound FROM windrow_dolphinscheduler_3_2.work_root AS r;
         END IF;
         SET v_position = v_position + 1;
-    END WHILE;
+    END WHILE turns;
+    DROP TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_turn;
 END$$
 DELIMITER ;
 

@@ -8,6 +8,7 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 
 -- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
 CREATE DATABASE IF NOT EXISTS windrow_dolphinscheduler CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER DATABASE windrow_dolphinscheduler CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.

@@ -449,6 +449,9 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
         1045 | 1698 => {
             "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file"
         }
+        1449 => {
+            "whose rights a routine has, is gone: where that is windrow's owner role, `windrow install` puts it back"
+        }
         1109 | 1146 | 1305 | 1049 if about_control => "run `windrow install` first",
         1049 => {
             "check the last part of the address, which may also be left out, and `database` in the spec"

@@ -24,6 +24,17 @@ BEGIN
 {%- endif %}
         @@SESSION.time_zone
     );
+{%- if maria %}
+    -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
+    DROP TEMPORARY TABLE IF EXISTS
+        {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.setting, {{ control }}.artifact,
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure,
+{%- for table in tables %}
+        {{ table.table }}{% if not loop.last %},{% else %};{% endif %}
+{%- endfor %}
+{%- endif %}
+    -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
+    SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
     SET SESSION foreign_key_checks = 1;
     SET SESSION sql_safe_updates = 0;

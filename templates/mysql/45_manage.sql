@@ -39,17 +39,22 @@ BEGIN
     END IF;
 END;
 
+-- Whoever calls may have set the clock of his session: what is written below bears the time of the server.
+-- Every UPDATE and DELETE names a key, so that it works under sql_safe_updates.
+
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 --# create procedure {{ control }}.pause
 CREATE PROCEDURE {{ control }}.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL {{ control }}.pause(''month-end closing''); [body @body@]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE {{ control }}.control AS c
     SET c.paused = true,
         c.paused_by = USER(),
         c.paused_at = UTC_TIMESTAMP(6),
-        c.paused_reason = LEFT(p_reason, 10000);
+        c.paused_reason = LEFT(p_reason, 10000)
+    WHERE c.only_row = true;
 END;
 --# create procedure {{ control }}.resume
 CREATE PROCEDURE {{ control }}.resume()
@@ -60,7 +65,8 @@ BEGIN
     SET c.paused = false,
         c.paused_by = NULL,
         c.paused_at = NULL,
-        c.paused_reason = NULL;
+        c.paused_reason = NULL
+    WHERE c.only_row = true;
 END;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
@@ -109,6 +115,7 @@ COMMENT 'Allows runs to delete on this server; needed once after the installatio
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.server_identity(v_identity);
     CALL {{ control }}.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM {{ control }}.work_orphan AS o;
@@ -118,7 +125,8 @@ BEGIN
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
         c.server_identity = v_identity,
-        c.orphans_at_arm = v_orphans;
+        c.orphans_at_arm = v_orphans
+    WHERE c.only_row = true;
 END;
 
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
@@ -183,6 +191,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
     CALL {{ control }}.option_of(p_options, 'scope', v_scope);
@@ -252,6 +261,7 @@ BEGIN
     DECLARE v_until datetime(6);
     DECLARE v_exists boolean DEFAULT false;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "key", "reason", "until"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
     CALL {{ control }}.option_of(p_options, 'key', v_key);
@@ -320,6 +330,7 @@ BEGIN
     DECLARE v_name longtext;
     DECLARE v_text longtext;
     DECLARE v_value bigint;
+    SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "name", "value"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
     CALL {{ control }}.option_of(p_options, 'name', v_name);
@@ -333,28 +344,35 @@ BEGIN
     ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
         CALL {{ control }}.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
     ELSE
-        BEGIN
-            -- The constraint of the table knows the limits: 3819 on MySQL, 4025 on MariaDB.
-            DECLARE EXIT HANDLER FOR {% if maria %}4025{% else %}3819{% endif %}
-                CALL {{ control }}.refuse(
-                    CONCAT(v_name, ' is beyond its limits: ', v_text),
-                    CASE v_name
-                        WHEN 'batch_families' THEN '1 to 5000'
-                        WHEN 'run_families' THEN 'from 1'
-                        WHEN 'time_budget' THEN '1 to 86400 (seconds)'
-                        WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
-                        WHEN 'retries' THEN '0 to 100'
-                        WHEN 'ledger_days' THEN '1 to 36500'
-                    END
-                );
-            SET v_value = CAST(v_text AS signed);
-            INSERT INTO {{ control }}.setting (rule, name, value, changed_by, changed_at)
-            VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
-            ON DUPLICATE KEY UPDATE
-                value = v_value,
-                changed_by = USER(),
-                changed_at = UTC_TIMESTAMP(6);
-        END;
+        -- Not left to the constraint of the table{% if maria %}, which check_constraint_checks of the session switches off{% endif %}.
+        SET v_value = CAST(v_text AS signed);
+        IF v_value < IF(v_name = 'retries', 0, 1)
+            OR v_value > CASE v_name
+                WHEN 'batch_families' THEN 5000
+                WHEN 'time_budget' THEN 86400
+                WHEN 'lock_timeout' THEN 60000
+                WHEN 'retries' THEN 100
+                WHEN 'ledger_days' THEN 36500
+            END
+        THEN
+            CALL {{ control }}.refuse(
+                CONCAT(v_name, ' is beyond its limits: ', v_text),
+                CASE v_name
+                    WHEN 'batch_families' THEN '1 to 5000'
+                    WHEN 'run_families' THEN 'from 1'
+                    WHEN 'time_budget' THEN '1 to 86400 (seconds)'
+                    WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
+                    WHEN 'retries' THEN '0 to 100'
+                    WHEN 'ledger_days' THEN '1 to 36500'
+                END
+            );
+        END IF;
+        INSERT INTO {{ control }}.setting (rule, name, value, changed_by, changed_at)
+        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            value = v_value,
+            changed_by = USER(),
+            changed_at = UTC_TIMESTAMP(6);
     END IF;
     CALL {{ control }}.setting_of(v_rule, v_name, v_value);
     SELECT CONCAT('{"rule": ', {{ w::text(x="v_rule") }}, ', "name": ', {{ w::text(x="v_name") }}, ', "value": ', {{ w::number(x="v_value") }}, '}') AS p_result;
@@ -367,7 +385,9 @@ SQL SECURITY DEFINER
 COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body @body@]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
-    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_now datetime(6);
+    SET SESSION timestamp = DEFAULT;
+    SET v_now = UTC_TIMESTAMP(6);
     UPDATE {{ control }}.artifact
     SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
         attempts = attempts + 1,
@@ -402,8 +422,10 @@ CREATE PROCEDURE {{ control }}.record_forced_install(IN p_findings longtext)
 SQL SECURITY DEFINER
 COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body @body@]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE {{ control }}.control AS c
-    SET c.forced_install = CONCAT('{"by": ', {{ w::text(x="USER()") }}, ', "at": ', {{ w::instant(x="UTC_TIMESTAMP(6)") }}, ', "findings": ', p_findings, '}');
+    SET c.forced_install = CONCAT('{"by": ', {{ w::text(x="USER()") }}, ', "at": ', {{ w::instant(x="UTC_TIMESTAMP(6)") }}, ', "findings": ', p_findings, '}')
+    WHERE c.only_row = true;
 END;
 
 -- verify: is everything as it should be?
@@ -609,7 +631,7 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica')
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT {{ control }}.run ENABLE')
             WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')

@@ -46,31 +46,37 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- Whoever calls may have set the clock of his session: what is written below bears the time of the server.
+-- Every UPDATE and DELETE names a key, so that it works under sql_safe_updates.
+
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.pause;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler_3_2.pause(''month-end closing''); [body 849d39ac296f]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler_3_2.pause(''month-end closing''); [body a20e6431c1ba]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE windrow_dolphinscheduler_3_2.control AS c
     SET c.paused = true,
         c.paused_by = USER(),
         c.paused_at = UTC_TIMESTAMP(6),
-        c.paused_reason = LEFT(p_reason, 10000);
+        c.paused_reason = LEFT(p_reason, 10000)
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.resume;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler_3_2.resume(); [body 59cca7206853]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler_3_2.resume(); [body 4f9a04684add]'
 BEGIN
     UPDATE windrow_dolphinscheduler_3_2.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
         c.paused_at = NULL,
-        c.paused_reason = NULL;
+        c.paused_reason = NULL
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -210,10 +216,11 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body ab6a3bae2e72]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body b3764f67eaad]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler_3_2.server_identity(v_identity);
     CALL windrow_dolphinscheduler_3_2.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_dolphinscheduler_3_2.work_orphan AS o;
@@ -223,7 +230,8 @@ BEGIN
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
         c.server_identity = v_identity,
-        c.orphans_at_arm = v_orphans;
+        c.orphans_at_arm = v_orphans
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -282,7 +290,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body 7bd81d9aef3c]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler_3_2.set_policy(''{"scope": "42", "retention": "30d"}''); [body 6e6e1b1ad5fb]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -294,6 +302,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_dolphinscheduler_3_2.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'scope', v_scope);
@@ -356,7 +365,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler_3_2.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body d7bfe3325e05]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler_3_2.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 6944f0b12dbb]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -365,6 +374,7 @@ BEGIN
     DECLARE v_until datetime(6);
     DECLARE v_exists boolean DEFAULT false;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "key", "reason", "until"]');
     CALL windrow_dolphinscheduler_3_2.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'key', v_key);
@@ -429,12 +439,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body b0815ae92648]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body 80fcdaec5e3b]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
     DECLARE v_text longtext;
     DECLARE v_value bigint;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_dolphinscheduler_3_2.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'name', v_name);
@@ -448,28 +459,35 @@ BEGIN
     ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
         CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
     ELSE
-        BEGIN
-            -- The constraint of the table knows the limits: 3819 on MySQL, 4025 on MariaDB.
-            DECLARE EXIT HANDLER FOR 3819
-                CALL windrow_dolphinscheduler_3_2.refuse(
-                    CONCAT(v_name, ' is beyond its limits: ', v_text),
-                    CASE v_name
-                        WHEN 'batch_families' THEN '1 to 5000'
-                        WHEN 'run_families' THEN 'from 1'
-                        WHEN 'time_budget' THEN '1 to 86400 (seconds)'
-                        WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
-                        WHEN 'retries' THEN '0 to 100'
-                        WHEN 'ledger_days' THEN '1 to 36500'
-                    END
-                );
-            SET v_value = CAST(v_text AS signed);
-            INSERT INTO windrow_dolphinscheduler_3_2.setting (rule, name, value, changed_by, changed_at)
-            VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
-            ON DUPLICATE KEY UPDATE
-                value = v_value,
-                changed_by = USER(),
-                changed_at = UTC_TIMESTAMP(6);
-        END;
+        -- Not left to the constraint of the table.
+        SET v_value = CAST(v_text AS signed);
+        IF v_value < IF(v_name = 'retries', 0, 1)
+            OR v_value > CASE v_name
+                WHEN 'batch_families' THEN 5000
+                WHEN 'time_budget' THEN 86400
+                WHEN 'lock_timeout' THEN 60000
+                WHEN 'retries' THEN 100
+                WHEN 'ledger_days' THEN 36500
+            END
+        THEN
+            CALL windrow_dolphinscheduler_3_2.refuse(
+                CONCAT(v_name, ' is beyond its limits: ', v_text),
+                CASE v_name
+                    WHEN 'batch_families' THEN '1 to 5000'
+                    WHEN 'run_families' THEN 'from 1'
+                    WHEN 'time_budget' THEN '1 to 86400 (seconds)'
+                    WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
+                    WHEN 'retries' THEN '0 to 100'
+                    WHEN 'ledger_days' THEN '1 to 36500'
+                END
+            );
+        END IF;
+        INSERT INTO windrow_dolphinscheduler_3_2.setting (rule, name, value, changed_by, changed_at)
+        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            value = v_value,
+            changed_by = USER(),
+            changed_at = UTC_TIMESTAMP(6);
     END IF;
     CALL windrow_dolphinscheduler_3_2.setting_of(v_rule, v_name, v_value);
     SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
@@ -481,10 +499,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 8641cfe823f0]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 8f36a4fa3d43]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
-    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_now datetime(6);
+    SET SESSION timestamp = DEFAULT;
+    SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_dolphinscheduler_3_2.artifact
     SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
         attempts = attempts + 1,
@@ -521,10 +541,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.record_forced_install;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.record_forced_install(IN p_findings longtext)
 SQL SECURITY DEFINER
-COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body 00c34f884e9b]'
+COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body 8262bfe3e98f]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE windrow_dolphinscheduler_3_2.control AS c
-    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}');
+    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}')
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -533,7 +555,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body cfff5a5f8cf0]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 57d6b43cdee2]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -800,7 +822,7 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica')
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT windrow_dolphinscheduler_3_2.run ENABLE')
             WHEN e.definer NOT IN ('windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'), CONCAT('windrow_dolphi_dc6b0164_owner', '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')

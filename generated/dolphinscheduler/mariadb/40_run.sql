@@ -11,7 +11,7 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 70e3b8391a26]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 346693bb51f2]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -25,6 +25,23 @@ BEGIN
         @@SESSION.join_cache_level,
         @@SESSION.time_zone
     );
+    -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
+    DROP TEMPORARY TABLE IF EXISTS
+        windrow_dolphinscheduler.control, windrow_dolphinscheduler.latch, windrow_dolphinscheduler.policy, windrow_dolphinscheduler.hold, windrow_dolphinscheduler.setting, windrow_dolphinscheduler.artifact,
+        windrow_dolphinscheduler.run, windrow_dolphinscheduler.run_rule, windrow_dolphinscheduler.run_table, windrow_dolphinscheduler.run_skip, windrow_dolphinscheduler.run_failure,
+        `dolphinscheduler`.`t_ds_alert`,
+        `dolphinscheduler`.`t_ds_alert_send_status`,
+        `dolphinscheduler`.`t_ds_command`,
+        `dolphinscheduler`.`t_ds_error_command`,
+        `dolphinscheduler`.`t_ds_relation_sub_workflow`,
+        `dolphinscheduler`.`t_ds_relation_workflow_instance`,
+        `dolphinscheduler`.`t_ds_serial_command`,
+        `dolphinscheduler`.`t_ds_task_group_queue`,
+        `dolphinscheduler`.`t_ds_task_instance`,
+        `dolphinscheduler`.`t_ds_task_instance_context`,
+        `dolphinscheduler`.`t_ds_workflow_instance`;
+    -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
+    SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
     SET SESSION foreign_key_checks = 1;
     SET SESSION sql_safe_updates = 0;

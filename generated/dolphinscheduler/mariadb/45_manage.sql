@@ -45,29 +45,35 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- Whoever calls may have set the clock of his session: what is written below bears the time of the server.
+-- Every UPDATE and DELETE names a key, so that it works under sql_safe_updates.
+
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler.pause(''month-end closing''); [body c70e93a6239b]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler.pause(''month-end closing''); [body f34135b6d527]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE windrow_dolphinscheduler.control AS c
     SET c.paused = true,
         c.paused_by = USER(),
         c.paused_at = UTC_TIMESTAMP(6),
-        c.paused_reason = LEFT(p_reason, 10000);
+        c.paused_reason = LEFT(p_reason, 10000)
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler.resume(); [body 4085b7e7833f]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler.resume(); [body 0d0c13e9a120]'
 BEGIN
     UPDATE windrow_dolphinscheduler.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
         c.paused_at = NULL,
-        c.paused_reason = NULL;
+        c.paused_reason = NULL
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -197,10 +203,11 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 0ae6da01a676]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 8a0025b1f572]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.server_identity(v_identity);
     CALL windrow_dolphinscheduler.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_dolphinscheduler.work_orphan AS o;
@@ -210,7 +217,8 @@ BEGIN
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
         c.server_identity = v_identity,
-        c.orphans_at_arm = v_orphans;
+        c.orphans_at_arm = v_orphans
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -266,7 +274,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body 883121f1333f]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1c8cb7ab9f48]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -278,6 +286,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler.option_of(p_options, 'scope', v_scope);
@@ -338,7 +347,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 5b8bc95debaf]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body b7628271cd5e]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -347,6 +356,7 @@ BEGIN
     DECLARE v_until datetime(6);
     DECLARE v_exists boolean DEFAULT false;
     DECLARE v_latch boolean;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "key", "reason", "until"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler.option_of(p_options, 'key', v_key);
@@ -409,12 +419,13 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body 1b70f11f1e70]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body 495fc4f80dc5]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
     DECLARE v_text longtext;
     DECLARE v_value bigint;
+    SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler.option_of(p_options, 'name', v_name);
@@ -428,28 +439,35 @@ BEGIN
     ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
         CALL windrow_dolphinscheduler.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
     ELSE
-        BEGIN
-            -- The constraint of the table knows the limits: 3819 on MySQL, 4025 on MariaDB.
-            DECLARE EXIT HANDLER FOR 4025
-                CALL windrow_dolphinscheduler.refuse(
-                    CONCAT(v_name, ' is beyond its limits: ', v_text),
-                    CASE v_name
-                        WHEN 'batch_families' THEN '1 to 5000'
-                        WHEN 'run_families' THEN 'from 1'
-                        WHEN 'time_budget' THEN '1 to 86400 (seconds)'
-                        WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
-                        WHEN 'retries' THEN '0 to 100'
-                        WHEN 'ledger_days' THEN '1 to 36500'
-                    END
-                );
-            SET v_value = CAST(v_text AS signed);
-            INSERT INTO windrow_dolphinscheduler.setting (rule, name, value, changed_by, changed_at)
-            VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
-            ON DUPLICATE KEY UPDATE
-                value = v_value,
-                changed_by = USER(),
-                changed_at = UTC_TIMESTAMP(6);
-        END;
+        -- Not left to the constraint of the table, which check_constraint_checks of the session switches off.
+        SET v_value = CAST(v_text AS signed);
+        IF v_value < IF(v_name = 'retries', 0, 1)
+            OR v_value > CASE v_name
+                WHEN 'batch_families' THEN 5000
+                WHEN 'time_budget' THEN 86400
+                WHEN 'lock_timeout' THEN 60000
+                WHEN 'retries' THEN 100
+                WHEN 'ledger_days' THEN 36500
+            END
+        THEN
+            CALL windrow_dolphinscheduler.refuse(
+                CONCAT(v_name, ' is beyond its limits: ', v_text),
+                CASE v_name
+                    WHEN 'batch_families' THEN '1 to 5000'
+                    WHEN 'run_families' THEN 'from 1'
+                    WHEN 'time_budget' THEN '1 to 86400 (seconds)'
+                    WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
+                    WHEN 'retries' THEN '0 to 100'
+                    WHEN 'ledger_days' THEN '1 to 36500'
+                END
+            );
+        END IF;
+        INSERT INTO windrow_dolphinscheduler.setting (rule, name, value, changed_by, changed_at)
+        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            value = v_value,
+            changed_by = USER(),
+            changed_at = UTC_TIMESTAMP(6);
     END IF;
     CALL windrow_dolphinscheduler.setting_of(v_rule, v_name, v_value);
     SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
@@ -460,10 +478,12 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 1bcf8b0d4ded]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body ca139d94df5e]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
-    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_now datetime(6);
+    SET SESSION timestamp = DEFAULT;
+    SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_dolphinscheduler.artifact
     SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
         attempts = attempts + 1,
@@ -498,10 +518,12 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.record_forced_install(IN p_findings longtext)
 SQL SECURITY DEFINER
-COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body 8802fb8579b6]'
+COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body 7106039a28b1]'
 BEGIN
+    SET SESSION timestamp = DEFAULT;
     UPDATE windrow_dolphinscheduler.control AS c
-    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}');
+    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}')
+    WHERE c.only_row = true;
 END$$
 DELIMITER ;
 
@@ -509,7 +531,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 05db0039ed92]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 481d3c3a62de]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -766,7 +788,7 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica')
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT windrow_dolphinscheduler.run ENABLE')
             WHEN e.definer NOT IN ('windrow_dolphinscheduler_owner', CONCAT('windrow_dolphinscheduler_owner', '@%'), CONCAT('windrow_dolphinscheduler_owner', '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 4d67472c81e1]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 66c7b94bcb70]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -26,6 +26,8 @@ BEGIN
         IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0),
         @@SESSION.time_zone
     );
+    -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
+    SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
     SET SESSION foreign_key_checks = 1;
     SET SESSION sql_safe_updates = 0;

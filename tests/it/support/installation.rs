@@ -65,9 +65,14 @@ pub(crate) struct Installation {
     pub(crate) name: String,
     /// What reads all rows of the tables of a world.
     contents: String,
+    /// The address of the server, with `DATABASE` and `USER` to fill in.
+    address: String,
     /// What drops a database of PostgreSQL.
     _postgres: Option<Database>,
 }
+
+/// See [`Installation::address`].
+const PLACES: [&str; 2] = ["DATABASE", "USER"];
 
 impl Installation {
     /// Windrow installed from a graph, not armed.
@@ -79,12 +84,22 @@ impl Installation {
                 session: connect(&database::server().url(&database.name, "postgres")),
                 control: database.control.clone(),
                 name: database.name.clone(),
+                address: database::server().url(PLACES[0], PLACES[1]),
                 contents: TABLES
                     .map(|table| format!("SELECT '{table}', id, t::text FROM {table} AS t"))
                     .join(" UNION ALL "),
                 _postgres: Some(database),
             };
         }
+        Self::on(server(dialect), graph)
+    }
+
+    /// The same on a certain server of MySQL or MariaDB, which must outlive it.
+    pub(crate) fn on(server: &Mysql, graph: &Graph) -> Self {
+        let dialect = match server.flavour() {
+            Flavour::Mysql => Dialect::Mysql,
+            Flavour::Mariadb => Dialect::Mariadb,
+        };
         // The control schema is a database too, and its name is the spec's.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("test_{number}");
@@ -94,11 +109,11 @@ impl Installation {
             ..graph.clone()
         };
         let control = render::control_name(&graph);
-        let mut admin = connect(&server(dialect).url("mysql", "root"));
+        let mut admin = connect(&server.url("mysql", "root"));
         admin
             .execute(&format!("CREATE DATABASE {name}"))
             .expect("a database is created");
-        let mut session = connect(&server(dialect).url(&name, "root"));
+        let mut session = connect(&server.url(&name, "root"));
         for statement in mysql::SCHEMA_34.split_inclusive(";\n") {
             run(&mut session, statement);
         }
@@ -111,10 +126,11 @@ impl Installation {
         apply(&mut session, &bundle(dialect, &graph));
         let mut installation = Self {
             dialect,
-            session: connect(&server(dialect).url(&name, "root")),
+            session: connect(&server.url(&name, "root")),
             control,
             name,
             contents: String::new(),
+            address: server.url(PLACES[0], PLACES[1]),
             _postgres: None,
         };
         let columns = installation.texts(
@@ -147,11 +163,25 @@ impl Installation {
     /// A further session of the superuser.
     pub(crate) fn connect(&self) -> Session {
         match self.dialect {
-            Dialect::Postgres => connect(&database::server().url(&self.name, "postgres")),
-            Dialect::Mysql | Dialect::Mariadb => {
-                connect(&server(self.dialect).url(&self.name, "root"))
-            }
+            Dialect::Postgres => self.connect_as("postgres"),
+            Dialect::Mysql | Dialect::Mariadb => self.connect_as("root"),
         }
+    }
+
+    /// A session of a user without a password.
+    pub(crate) fn connect_as(&self, user: &str) -> Session {
+        self.connect_to(&self.name, user)
+    }
+
+    /// The same, in another database.
+    pub(crate) fn connect_to(&self, database: &str, user: &str) -> Session {
+        connect(&self.url(database, user))
+    }
+
+    fn url(&self, database: &str, user: &str) -> String {
+        self.address
+            .replace(PLACES[0], database)
+            .replace(PLACES[1], user)
     }
 
     pub(crate) fn arm(&mut self) {
@@ -270,7 +300,8 @@ impl Installation {
         tick(self.dialect)
     }
 
-    fn named(&self, sql: &str) -> String {
+    /// `W.` stands for the control schema.
+    pub(crate) fn named(&self, sql: &str) -> String {
         sql.replace("W.", &format!("{}.", self.control))
     }
 }
@@ -280,7 +311,7 @@ impl Drop for Installation {
         if self.dialect != Dialect::Postgres {
             let (name, control) = (&self.name, &self.control);
             let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
-            let _ = connect(&server(self.dialect).url("mysql", "root")).execute(&sql);
+            let _ = connect(&self.url("mysql", "root")).execute(&sql);
         }
     }
 }

@@ -1,0 +1,532 @@
+//! The scheduled run of MySQL and MariaDB: events of a real scheduler, and what replicas make of them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
+
+use crate::oracle::now;
+use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, apply, bundle};
+use crate::support::oracle::{self, Outcome};
+use crate::support::world::{Row, SECOND, World};
+
+/// Makes tests of functions that take a flavour: one for each.
+macro_rules! on_both_servers {
+    ($($name:ident),* $(,)?) => {
+        mod mysql {
+            $(#[test] fn $name() { super::$name(windrow::sandbox::mysql::Flavour::Mysql); })*
+        }
+        mod mariadb {
+            $(#[test] fn $name() { super::$name(windrow::sandbox::mysql::Flavour::Mariadb); })*
+        }
+    };
+}
+
+on_both_servers!(
+    a_scheduled_run_does_its_work_and_records_itself,
+    overlapping_events_do_no_harm,
+    errors_of_a_scheduled_run_are_in_the_ledger,
+    verify_tells_why_no_event_runs,
+    a_replica_gets_the_purge_and_runs_no_event,
+);
+
+static MYSQL: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mysql));
+static MARIADB: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mariadb));
+
+/// The server of this test process that runs events.
+fn server(flavour: Flavour) -> &'static Mysql {
+    match flavour {
+        Flavour::Mysql => &MYSQL,
+        Flavour::Mariadb => &MARIADB,
+    }
+}
+
+fn with_events(flavour: Flavour) -> Settings {
+    Settings {
+        events: true,
+        ..Settings::new(flavour)
+    }
+}
+
+fn start(flavour: Flavour) -> Mysql {
+    Mysql::start(&with_events(flavour)).expect("a throw-away server starts")
+}
+
+/// A run every second.
+fn every_second() -> Graph {
+    Graph {
+        schedule: "1 seconds".to_owned(),
+        ..dolphinscheduler(Shared::Closed)
+    }
+}
+
+/// Waits for what must come.
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while let Err(state) = is_so() {
+        assert!(Instant::now() < deadline, "{what}: {state}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+/// Waits until a query answers one number above zero.
+#[track_caller]
+fn until_some(installation: &mut Installation, what: &str, sql: &str) {
+    until(what, || match installation.number(sql) {
+        0 => Err(format!("{:?}", installation.rows("SELECT * FROM W.run"))),
+        _ => Ok(()),
+    });
+}
+
+/// A world that runs need no options for, in which some families go and some stay.
+fn world() -> (World, Outcome) {
+    (1..)
+        .map(|seed| World::random(seed, Shared::Closed, now(), SECOND))
+        .map(|world| {
+            let outcome = oracle::run(&world);
+            (world, outcome)
+        })
+        .find(|(world, outcome)| {
+            !world.as_of_is_option
+                && world.options().is_empty()
+                && outcome.families > 3
+                && outcome.skipped.len() > 1
+        })
+        .expect("such a world")
+}
+
+fn check_gone(
+    installation: &mut Installation,
+    before: &BTreeMap<(String, i32), String>,
+    gone: &Outcome,
+) {
+    let gone: Vec<_> = gone
+        .deleted
+        .iter()
+        .map(|(table, id)| ((*table).to_owned(), *id))
+        .collect();
+    let mut expected = before.clone();
+    expected.retain(|row, _| !gone.contains(row));
+    assert_eq!(installation.contents(), expected);
+}
+
+fn a_scheduled_run_does_its_work_and_records_itself(flavour: Flavour) {
+    let mut installation = Installation::on(server(flavour), &every_second());
+    // Not armed: refused every second, and told once.
+    until_some(
+        &mut installation,
+        "refusals",
+        "SELECT COUNT(*) FROM W.run WHERE finished_at > started_at + INTERVAL 2 SECOND",
+    );
+    let told = installation.rows("SELECT `trigger`, status, reason FROM W.run");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0][0].as_deref(), Some("SCHEDULED"));
+    assert_eq!(told[0][1].as_deref(), Some("failed"));
+    let reason = told[0][2].clone().unwrap_or_default();
+    assert!(
+        reason.contains("55000") && reason.contains("not armed"),
+        "{reason}"
+    );
+
+    let (world, outcome) = world();
+    installation.load(&world);
+    let before = installation.contents();
+    let preview = installation.preview(json!({})).expect("a preview");
+    assert_eq!(preview["rules"][0]["families"], outcome.families);
+    installation.arm();
+    until_some(
+        &mut installation,
+        "a run",
+        "SELECT COUNT(*) FROM W.run WHERE status = 'done'",
+    );
+    let run = installation.number("SELECT MIN(run_id) FROM W.run WHERE status = 'done'");
+    let result = &installation.rows(&format!("CALL W.run_result({run})"))[0][0];
+    let result: Value = serde_json::from_str(result.as_deref().unwrap_or_default()).expect("JSON");
+    assert_eq!(result["trigger"], "SCHEDULED", "{result}");
+    assert_eq!(result["dry_run"], false, "{result}");
+    for figure in ["families", "rows", "tables", "skipped"] {
+        assert_eq!(
+            result["rules"][0][figure], preview["rules"][0][figure],
+            "{result}"
+        );
+    }
+    check_gone(&mut installation, &before, &outcome);
+    let who = installation.texts(&format!(
+        "SELECT started_by FROM W.run WHERE run_id = {run}"
+    ));
+    assert_eq!(who, ["event_scheduler@localhost"]);
+    let schedule = checks(
+        &installation.call("verify", json!({})).expect("verify"),
+        "schedule",
+    );
+    assert_eq!(schedule.len(), 1, "{schedule:?}");
+    assert_eq!(schedule[0]["severity"], "ok", "{schedule:?}");
+    assert!(schedule[0]["detail"].to_string().contains("last executed"));
+}
+
+fn checks(document: &Value, name: &str) -> Vec<Value> {
+    let checks = document["checks"].as_array().expect("checks");
+    checks
+        .iter()
+        .filter(|check| check["check"] == name)
+        .cloned()
+        .collect()
+}
+
+fn overlapping_events_do_no_harm(flavour: Flavour) {
+    let mut installation = Installation::on(server(flavour), &every_second());
+    let (world, outcome) = world();
+    installation.load(&world);
+    installation
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    let before = installation.contents();
+    installation.execute(
+        "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW SET @slow = SLEEP(1.5)",
+    );
+    installation.arm();
+    until_some(
+        &mut installation,
+        "a run",
+        "SELECT COUNT(*) FROM W.run WHERE status = 'running'",
+    );
+    // The run goes on while later events start.
+    let name = installation.control.clone();
+    let seen = format!(
+        "SELECT COUNT(*) FROM information_schema.events AS e, W.run AS r WHERE e.event_schema = '{name}'
+         AND r.status = 'running' AND e.last_executed >= r.started_at + INTERVAL 2 SECOND"
+    );
+    until_some(&mut installation, "events beside the run", &seen);
+    until_some(
+        &mut installation,
+        "the end of the run",
+        "SELECT COUNT(*) FROM W.run WHERE status = 'done'",
+    );
+    // None of them took over, failed or thought the run dead.
+    let runs = installation.rows(
+        "SELECT DISTINCT r.status, r.`trigger`, p.families > 0 FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id
+         WHERE r.reason IS NULL OR r.reason NOT LIKE '%not armed%' ORDER BY 3 DESC",
+    );
+    let expected = [["done", "SCHEDULED", "1"], ["done", "SCHEDULED", "0"]]
+        .map(|row| row.map(|text| Some(text.to_owned())).to_vec());
+    assert!(
+        runs[0] == expected[0] && runs[1..].iter().all(|row| *row == expected[1]),
+        "{runs:?}"
+    );
+    let busy = installation
+        .number("SELECT COUNT(*) FROM W.run_rule WHERE families > 0 OR deleted_rows > 0");
+    assert_eq!(busy, 1);
+    assert_eq!(
+        installation.number("SELECT MAX(families) FROM W.run_rule"),
+        i64::try_from(outcome.families).expect("a small number")
+    );
+    check_gone(&mut installation, &before, &outcome);
+}
+
+fn errors_of_a_scheduled_run_are_in_the_ledger(flavour: Flavour) {
+    let mut installation = Installation::on(server(flavour), &every_second());
+    let (world, outcome) = world();
+    installation.load(&world);
+    let before = installation.contents();
+    let (name, control) = (installation.name.clone(), installation.control.clone());
+    let owner = installation.texts(&format!("SELECT SUBSTRING_INDEX(definer, '@', 1) FROM information_schema.events WHERE event_schema = '{control}'")).remove(0);
+    let table = format!("{name}.t_ds_task_instance");
+    installation.execute(&format!("REVOKE DELETE ON {table} FROM `{owner}`"));
+    installation.arm();
+    let failed = |text: &str| {
+        format!(
+            "SELECT COUNT(*) FROM W.run AS r LEFT JOIN W.run_failure AS f ON f.run_id = r.run_id
+             WHERE r.`trigger` = 'SCHEDULED' AND r.status = 'failed' AND (r.reason LIKE '%{text}%' OR f.message LIKE '%{text}%')"
+        )
+    };
+    until_some(
+        &mut installation,
+        "the missing right",
+        &failed("denied to user"),
+    );
+    // A family goes whole or not at all.
+    let deleted = installation.contents();
+    for key in before.keys() {
+        assert!(
+            key.0 != "t_ds_task_instance" || deleted.contains_key(key),
+            "{key:?}"
+        );
+    }
+    installation.execute(&format!(
+        "RENAME TABLE {name}.t_ds_alert TO {name}.elsewhere"
+    ));
+    until_some(&mut installation, "the missing table", &failed("exist"));
+    installation.execute(&format!(
+        "RENAME TABLE {name}.elsewhere TO {name}.t_ds_alert"
+    ));
+    installation.execute(&format!("GRANT DELETE ON {table} TO `{owner}`"));
+    // A routine that is not there is known before the ledger is opened.
+    let last = installation.number("SELECT MAX(run_id) FROM W.run");
+    until_some(
+        &mut installation,
+        "a run after the cure",
+        &format!("SELECT COUNT(*) FROM W.run WHERE run_id > {last} AND status = 'done'"),
+    );
+    check_gone(&mut installation, &before, &outcome);
+    installation.execute("DROP PROCEDURE W.run_begin");
+    until_some(
+        &mut installation,
+        "the missing routine",
+        &failed("run_begin does not exist"),
+    );
+}
+
+fn verify_tells_why_no_event_runs(flavour: Flavour) {
+    let graph = dolphinscheduler(Shared::Closed);
+    let told = |installation: &mut Installation| {
+        let document = installation.call("verify", json!({})).expect("verify");
+        checks(&document, "schedule")
+            .iter()
+            .map(|check| {
+                format!(
+                    "{} {}: {}",
+                    check["severity"].as_str().unwrap_or_default(),
+                    check["object"].as_str().unwrap_or_default(),
+                    check["detail"].as_str().unwrap_or_default()
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    // On the server that other tests use, no events run.
+    let dialect = match flavour {
+        Flavour::Mysql => Dialect::Mysql,
+        Flavour::Mariadb => Dialect::Mariadb,
+    };
+    let mut installation = Installation::new(dialect, &graph);
+    let texts = told(&mut installation);
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.starts_with("violation event_scheduler: it is OFF")),
+        "{texts:?}"
+    );
+
+    let mut installation = Installation::on(server(flavour), &graph);
+    let control = installation.control.clone();
+    let texts = told(&mut installation);
+    assert!(texts.len() == 1 && texts[0].starts_with("ok "), "{texts:?}");
+    installation.execute("ALTER EVENT W.run DISABLE");
+    let texts = told(&mut installation);
+    assert!(texts[0].ends_with("the event is disabled"), "{texts:?}");
+    installation.execute(match flavour {
+        Flavour::Mysql => "ALTER EVENT W.run DISABLE ON REPLICA",
+        Flavour::Mariadb => "ALTER EVENT W.run DISABLE ON SLAVE",
+    });
+    let texts = told(&mut installation);
+    assert!(
+        texts[0].contains("SIDE_DISABLED") && texts[0].contains("ENABLE"),
+        "{texts:?}"
+    );
+    let ghost = format!("ghost_{control}");
+    installation.execute(&format!("CREATE USER {ghost}@localhost"));
+    installation.execute(&format!(
+        "ALTER DEFINER = {ghost}@localhost EVENT W.run ENABLE"
+    ));
+    installation.execute(&format!("DROP USER {ghost}@localhost"));
+    let texts = told(&mut installation);
+    assert!(
+        texts[0].starts_with("violation ") && texts[0].contains(&ghost),
+        "{texts:?}"
+    );
+    installation.execute("DROP EVENT W.run");
+    let texts = told(&mut installation);
+    assert!(texts[0].contains("no event"), "{texts:?}");
+
+    // Without the owner role nothing works, verify() included; the file verify.sql tells why.
+    let graph = Graph {
+        name: control.trim_start_matches("windrow_").to_owned(),
+        database: installation.name.clone(),
+        ..graph
+    };
+    let files = bundle(dialect, &graph).files;
+    let definers = files
+        .iter()
+        .filter(|file| file.path.ends_with("/verify.sql"))
+        .flat_map(|file| &file.statements)
+        .find(|statement| statement.what == "definers")
+        .expect("the definers");
+    let known = |installation: &mut Installation| -> Vec<String> {
+        installation
+            .rows(&definers.sql)
+            .into_iter()
+            .map(|row| row[3].clone().unwrap_or_default())
+            .collect()
+    };
+    let answers = known(&mut installation);
+    assert!(
+        !answers.is_empty() && answers.iter().all(|known| known == "1"),
+        "{answers:?}"
+    );
+    installation.execute(&format!("DROP ROLE {control}_owner"));
+    let answers = known(&mut installation);
+    assert!(answers.iter().all(|known| known == "0"), "{answers:?}");
+    let error = installation
+        .call("verify", json!({}))
+        .expect_err("no definer");
+    assert!(format!("{error:#}").contains("1449"), "{error:#}");
+    apply(&mut installation.session, &bundle(dialect, &graph));
+    let texts = told(&mut installation);
+    assert!(texts.len() == 1 && texts[0].starts_with("ok "), "{texts:?}");
+    installation.arm();
+    installation.run(json!({})).expect("a run");
+}
+
+/// All rows of both databases.
+fn everything(server: &Mysql, installation: &Installation) -> BTreeMap<String, String> {
+    let tables = server
+        .query(&format!(
+            "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables
+             WHERE table_schema IN ('{}', '{}') AND table_type = 'BASE TABLE'",
+            installation.name, installation.control
+        ))
+        .expect("the tables");
+    tables
+        .lines()
+        .map(|table| {
+            let rows = server
+                .query(&format!("SELECT * FROM {table}"))
+                .expect("the rows");
+            let mut rows: Vec<&str> = rows.lines().collect();
+            rows.sort_unstable();
+            (table.to_owned(), rows.join("\n"))
+        })
+        .collect()
+}
+
+fn a_replica_gets_the_purge_and_runs_no_event(flavour: Flavour) {
+    // Should an event of the replica run, nothing else keeps it from deleting.
+    let source = start(flavour);
+    let replica = source
+        .start_replica(&with_events(flavour))
+        .expect("a replica");
+    for format in ["ROW", "MIXED"] {
+        source
+            .query(&format!("SET GLOBAL binlog_format = '{format}'"))
+            .expect("a format");
+        let mut installation = Installation::on(&source, &every_second());
+        let (mut world, _) = world();
+        let held = world.rows.iter().find_map(|row| match row {
+            Row::Instance { id, .. }
+                if oracle::run(&world)
+                    .deleted
+                    .contains(&("t_ds_workflow_instance", *id)) =>
+            {
+                Some(*id)
+            }
+            _ => None,
+        });
+        let held = held.expect("a family that goes");
+        world.batch_families = 2;
+        installation.load(&world);
+        let before = installation.contents();
+
+        // What is locked here, and so passed over, is not locked there.
+        let mut other = installation.connect();
+        other.execute("START TRANSACTION").expect("a transaction");
+        other
+            .query(
+                &format!("SELECT id FROM t_ds_workflow_instance WHERE id = {held} FOR UPDATE"),
+                &[],
+            )
+            .expect("a lock");
+        installation.arm();
+        until_some(
+            &mut installation,
+            "a run that passes a family over",
+            "SELECT COUNT(*) FROM W.run AS r JOIN W.run_skip AS s ON s.run_id = r.run_id WHERE s.reason = 'LOCKED' AND r.finished_at IS NOT NULL",
+        );
+        assert!(
+            installation
+                .contents()
+                .contains_key(&("t_ds_workflow_instance".to_owned(), held))
+        );
+        other.execute("ROLLBACK").expect("no transaction");
+        until_some(
+            &mut installation,
+            "a run that takes it",
+            "SELECT COUNT(*) FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id
+             WHERE r.status = 'done' AND p.families > 0 AND NOT EXISTS (SELECT 1 FROM W.run_skip AS s WHERE s.run_id = r.run_id AND s.reason = 'LOCKED')",
+        );
+        check_gone(&mut installation, &before, &oracle::run(&world));
+
+        // The source comes to rest; the replica's own scheduler goes on.
+        installation.execute("CALL W.pause('comparison')");
+        until_some(
+            &mut installation,
+            "the last run",
+            "SELECT COUNT(*) = 0 FROM W.run WHERE status = 'running'",
+        );
+        installation.execute("ALTER EVENT W.run DISABLE");
+        replica.catch_up(&source).expect("the replica follows");
+        let there = everything(&replica, &installation);
+        for (table, rows) in everything(&source, &installation) {
+            assert_eq!(there.get(&table), Some(&rows), "{format}, {table}");
+        }
+        installation.execute("CALL W.resume()");
+        installation.execute("ALTER EVENT W.run ENABLE");
+        replica.catch_up(&source).expect("the replica follows");
+        let control = &installation.control;
+        let event = replica
+            .query(&format!(
+                "SELECT status, COALESCE(last_executed, 'never') FROM information_schema.events WHERE event_schema = '{control}'"
+            ))
+            .expect("the event");
+        let disabled = match flavour {
+            Flavour::Mysql => "REPLICA_SIDE_DISABLED",
+            Flavour::Mariadb => "SLAVESIDE_DISABLED",
+        };
+        assert!(event.starts_with(disabled), "{event}");
+        // Every transaction of the replica came from its source: no process, no identifier of its own.
+        let own = replica
+            .query(match flavour {
+                Flavour::Mysql => {
+                    "SELECT @@global.gtid_executed LIKE CONCAT('%', @@server_uuid, '%')"
+                }
+                Flavour::Mariadb => {
+                    "SELECT @@global.gtid_binlog_pos LIKE CONCAT('%-', @@server_id, '-%')"
+                }
+            })
+            .expect("the transactions");
+        assert_eq!(own.trim(), "0");
+        let verify = replica
+            .query(&format!("CALL {control}.verify('{{}}')"))
+            .expect("verify");
+        assert!(
+            verify.contains(disabled) && verify.contains("armed on another server"),
+            "{verify}"
+        );
+
+        // Made the source, with the event enabled, it still waits for somebody to arm it.
+        if format == "MIXED" {
+            let stop = match flavour {
+                Flavour::Mysql => "STOP REPLICA",
+                Flavour::Mariadb => "STOP SLAVE",
+            };
+            replica
+                .query(&format!("{stop}; ALTER EVENT {control}.run ENABLE"))
+                .expect("a promotion");
+            let refused = format!(
+                "SELECT COUNT(*) FROM {control}.run WHERE reason LIKE '%armed on another server%' AND started_by = 'event_scheduler@localhost'"
+            );
+            until("a refusal", || {
+                let count = replica.query(&refused).expect("the ledger");
+                if count.trim() == "0" {
+                    return Err(count);
+                }
+                Ok(())
+            });
+        }
+    }
+}

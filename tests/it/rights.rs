@@ -1,0 +1,567 @@
+//! Who may do what, on every server: users that are operator, auditor or nobody, and what they cannot get round.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::Shared;
+
+use crate::oracle::now;
+use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, Session, call, on_every_server};
+use crate::support::oracle;
+use crate::support::world::{SECOND, World};
+
+on_every_server!(
+    an_operator_operates_and_no_more,
+    an_auditor_reads_and_nobody_does_nothing,
+    no_path_leads_under_the_minimum,
+    what_a_session_has_set_changes_nothing,
+);
+
+/// What auditors may read, with what answers rows written as a call.
+const READS: &[&str] = &[
+    "preview('{}')",
+    "verify('{}')",
+    "run_result(1)",
+    "orphans()",
+    "SELECT * FROM W.control",
+    "SELECT * FROM W.policy",
+    "SELECT * FROM W.hold",
+    "SELECT * FROM W.setting",
+    "SELECT * FROM W.run",
+    "SELECT * FROM W.run_rule",
+    "SELECT * FROM W.run_table",
+    "SELECT * FROM W.run_skip",
+    "SELECT * FROM W.run_failure",
+    "SELECT * FROM W.artifact",
+    "SELECT * FROM W.metrics",
+];
+
+/// What operators may do besides.
+const CHANGES: &[&str] = &[
+    "arm()",
+    "run('{}')",
+    "run('{\"dry_run\": true}')",
+    "purge('{\"key\": [1]}')",
+    "pause('test')",
+    "resume()",
+    "set_policy('{\"scope\": \"42\", \"retention\": \"8d\"}')",
+    "drop_policy('{\"scope\": \"42\"}')",
+    "set_hold('{\"key\": 1, \"reason\": \"test\"}')",
+    "release_hold('{\"key\": 1}')",
+    "set_setting('{\"name\": \"retries\", \"value\": 10}')",
+    "claim_artifacts(1)",
+    "finish_artifact(1, 'gone')",
+];
+
+/// What nobody but the owner role may do, whatever the way.
+const FORBIDDEN: &[&str] = &[
+    "SELECT count(*) FROM t_ds_workflow_instance",
+    "SELECT id FROM t_ds_task_instance",
+    "INSERT INTO t_ds_alert (id) VALUES (1)",
+    "DELETE FROM t_ds_workflow_instance WHERE id = 1",
+    "UPDATE t_ds_workflow_instance SET state = 7",
+    "TRUNCATE TABLE t_ds_alert",
+    "DELETE FROM W.run",
+    "UPDATE W.run SET status = 'done'",
+    "UPDATE W.control SET armed = true",
+    "INSERT INTO W.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '1', 1)",
+    "UPDATE W.policy SET retention_seconds = 1",
+    "DELETE FROM W.hold",
+    "INSERT INTO W.setting (rule, name, value) VALUES ('workflow_instances', 'batch_families', 1)",
+    "TRUNCATE TABLE W.artifact",
+    "CREATE TABLE W.mine (id integer)",
+    "DROP TABLE W.run_failure",
+    "ALTER TABLE W.policy DROP CONSTRAINT policy_workflow_instances",
+    "record_forced_install('{}')",
+];
+
+/// The same, as MySQL and MariaDB write it.
+const FORBIDDEN_MYSQL: &[&str] = &[
+    "DROP DATABASE W",
+    "DROP PROCEDURE W.preview",
+    "ALTER PROCEDURE W.preview SQL SECURITY INVOKER",
+    "CREATE PROCEDURE W.mine() DO 0",
+    "CREATE TEMPORARY TABLE W.policy (rule integer)",
+    "CREATE VIEW W.mine AS SELECT 1",
+    "CREATE EVENT W.mine ON SCHEDULE EVERY 1 DAY DO DELETE FROM W.run",
+    "ALTER EVENT W.run DISABLE",
+    "DROP EVENT W.run",
+    "CREATE TRIGGER W.mine BEFORE INSERT ON W.run FOR EACH ROW SET @a = 1",
+    "LOCK TABLES W.run WRITE",
+    "GRANT SELECT ON W.run TO nobody_else",
+    "SET GLOBAL event_scheduler = OFF",
+    "SET ROLE W_owner",
+];
+
+/// The routines that some may call; all others are for routines only. PostgreSQL's have their own test.
+const CALLABLE: &[&str] = &[
+    "preview",
+    "verify",
+    "run_result",
+    "orphans",
+    "run",
+    "purge",
+    "pause",
+    "resume",
+    "arm",
+    "set_policy",
+    "drop_policy",
+    "set_hold",
+    "release_hold",
+    "set_setting",
+    "claim_artifacts",
+    "finish_artifact",
+];
+
+/// What stands for a statement: itself, or a call as the server has it.
+fn statement(installation: &Installation, text: &str) -> String {
+    let name = text.split('(').next().unwrap_or_default();
+    let text = if name.contains(' ') {
+        text.to_owned()
+    } else if installation.dialect != Dialect::Postgres
+        || ["arm", "run", "purge", "pause", "resume"].contains(&name)
+    {
+        format!("CALL W.{text}")
+    } else {
+        format!("SELECT * FROM W.{text}")
+    };
+    let control = &installation.control;
+    installation
+        .named(&text)
+        .replace("W_", &format!("{control}_"))
+        .replace("DATABASE W", &format!("DATABASE {control}"))
+}
+
+/// While other tests grant rights to other roles, MySQL has once denied a call that a role allows, between two that it
+/// let pass. What is really denied stays so.
+fn patiently<T>(mut attempt: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    for _ in 0..20 {
+        match attempt() {
+            Err(error) if format!("{error:#}").contains("error 1370") => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            answer => return answer,
+        }
+    }
+    attempt()
+}
+
+fn all_work(installation: &Installation, session: &mut Session, texts: &[&str]) {
+    for text in texts {
+        let statement = statement(installation, text);
+        if let Err(error) = patiently(|| session.execute(&statement)) {
+            panic!("{statement}: {error:#}");
+        }
+    }
+}
+
+fn all_refused(installation: &Installation, session: &mut Session, texts: &[&str]) {
+    for text in texts {
+        let statement = statement(installation, text);
+        let Err(error) = session.execute(&statement) else {
+            panic!("{statement}: nobody objects");
+        };
+        let error = format!("{error:#}");
+        let expected: &[&str] = match installation.dialect {
+            Dialect::Postgres => &["42501"],
+            // Of a table, column, routine, database, server, role; and of a trigger while there is a binary log.
+            Dialect::Mysql | Dialect::Mariadb => &[
+                "error 1142",
+                "error 1143",
+                "error 1370",
+                "error 1044",
+                "error 1227",
+                "error 1959",
+                "error 3530",
+                "error 1419",
+            ],
+        };
+        assert!(
+            expected.iter().any(|code| error.contains(code)),
+            "{statement}: {error}"
+        );
+    }
+}
+
+/// A session of a new user: operator, auditor, or nobody.
+fn user(installation: &mut Installation, role: Option<&str>) -> Session {
+    let control = installation.control.clone();
+    let name = format!("{}_{}", role.unwrap_or("nobody"), installation.name);
+    let role = role.map(|role| format!("{control}_{role}"));
+    if installation.dialect == Dialect::Postgres {
+        let within = role.map_or(String::new(), |role| format!("IN ROLE {role}"));
+        installation.execute(&format!("CREATE ROLE {name} LOGIN {within}"));
+    } else {
+        installation.execute(&format!("CREATE USER {name}@'127.0.0.1'"));
+        if let Some(role) = role {
+            installation.execute(&format!("GRANT {role} TO {name}@'127.0.0.1'"));
+            let link = match installation.dialect {
+                Dialect::Mariadb => "FOR",
+                _ => "TO",
+            };
+            installation.execute(&format!(
+                "SET DEFAULT ROLE {role} {link} {name}@'127.0.0.1'"
+            ));
+        }
+    }
+    // On MySQL and MariaDB nobody is let into a database without a right in it.
+    let database = match installation.dialect {
+        Dialect::Postgres => installation.name.clone(),
+        Dialect::Mysql | Dialect::Mariadb => "information_schema".to_owned(),
+    };
+    installation.connect_to(&database, &name)
+}
+
+/// Tables of the application are not in the session's database.
+fn qualified(installation: &Installation, texts: &[&str]) -> Vec<String> {
+    texts
+        .iter()
+        .map(|text| match installation.dialect {
+            Dialect::Postgres => (*text).to_owned(),
+            _ => text.replace(" t_ds_", &format!(" {}.t_ds_", installation.name)),
+        })
+        .collect()
+}
+
+fn forbidden(installation: &mut Installation, session: &mut Session) {
+    let texts = qualified(installation, FORBIDDEN);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    all_refused(installation, session, &texts);
+    if installation.dialect == Dialect::Postgres {
+        return;
+    }
+    all_refused(installation, session, FORBIDDEN_MYSQL);
+    // MariaDB asks for no more than SELECT here.
+    if installation.dialect == Dialect::Mysql {
+        all_refused(installation, session, &["SELECT * FROM W.run FOR UPDATE"]);
+    }
+    let control = installation.control.clone();
+    let others = installation.rows(&format!(
+        "SELECT r.routine_name, (SELECT COUNT(*) FROM information_schema.parameters AS p WHERE p.specific_schema = r.routine_schema AND p.specific_name = r.routine_name)
+         FROM information_schema.routines AS r WHERE r.routine_schema = '{control}' ORDER BY 1"
+    ));
+    assert!(others.len() > 30, "{}", others.len());
+    for row in others {
+        let name = row[0].clone().unwrap_or_default();
+        if CALLABLE.contains(&name.as_str()) {
+            continue;
+        }
+        let count: usize = row[1].as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let places = vec!["@a"; count].join(", ");
+        all_refused(installation, session, &[&format!("{name}({places})")]);
+    }
+}
+
+/// A world in which families go and stay.
+fn fill(installation: &mut Installation) -> World {
+    let world = (1..)
+        .map(|seed| World::random(seed, Shared::Closed, now(), SECOND))
+        .find(|world| {
+            let outcome = oracle::run(world);
+            !world.as_of_is_option
+                && world.options().is_empty()
+                && outcome.families > 2
+                && !outcome.skipped.is_empty()
+        })
+        .expect("such a world");
+    installation.load(&world);
+    world
+}
+
+fn ask(installation: &Installation, session: &mut Session, routine: &str, options: Value) -> Value {
+    patiently(|| {
+        call(
+            session,
+            installation.dialect,
+            &installation.control,
+            routine,
+            &options,
+        )
+    })
+    .unwrap_or_else(|error| panic!("{routine}: {error:#}"))
+}
+
+/// The rows that a run leaves are those of the model, without the ones that it names.
+fn check_gone(
+    before: &std::collections::BTreeMap<(String, i32), String>,
+    installation: &mut Installation,
+    world: &World,
+) {
+    let deleted = oracle::run(world).deleted;
+    let expected: Vec<_> = before
+        .keys()
+        .filter(|(table, id)| !deleted.iter().any(|gone| gone.0 == table && gone.1 == *id))
+        .cloned()
+        .collect();
+    let found: Vec<_> = installation.contents().into_keys().collect();
+    assert_eq!(found, expected);
+}
+
+fn an_operator_operates_and_no_more(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let world = fill(&mut installation);
+    let before = installation.contents();
+    let mut olga = user(&mut installation, Some("operator"));
+    forbidden(&mut installation, &mut olga);
+    assert_eq!(installation.contents(), before);
+    let preview = ask(&installation, &mut olga, "preview", json!({}));
+    let result = ask(&installation, &mut olga, "run", json!({}));
+    assert_eq!(result["status"], "done", "{result}");
+    assert_eq!(
+        result["rules"][0]["families"],
+        preview["rules"][0]["families"]
+    );
+    check_gone(&before, &mut installation, &world);
+    all_work(&installation, &mut olga, READS);
+    all_work(&installation, &mut olga, CHANGES);
+    let who = installation.texts("SELECT DISTINCT started_by FROM W.run");
+    assert!(who.len() == 1 && who[0].starts_with("operator_"), "{who:?}");
+    forbidden(&mut installation, &mut olga);
+}
+
+fn an_auditor_reads_and_nobody_does_nothing(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    fill(&mut installation);
+    installation.run(json!({"dry_run": true})).expect("a run");
+    let before = installation.contents();
+    let mut anna = user(&mut installation, Some("auditor"));
+    all_work(&installation, &mut anna, READS);
+    let verify = ask(&installation, &mut anna, "verify", json!({}));
+    let broken: Vec<&Value> = verify["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .filter(|check| {
+            check["severity"] == "violation"
+                || check["detail"]
+                    .as_str()
+                    .is_some_and(|detail| detail.contains("cannot be read"))
+        })
+        // No event runs on this server, and the world has orphans.
+        .filter(|check| check["check"] != "schedule" && check["check"] != "orphans")
+        .collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    all_refused(&installation, &mut anna, CHANGES);
+    forbidden(&mut installation, &mut anna);
+    let mut nick = user(&mut installation, None);
+    all_refused(&installation, &mut nick, READS);
+    all_refused(&installation, &mut nick, CHANGES);
+    forbidden(&mut installation, &mut nick);
+    assert_eq!(installation.contents(), before);
+}
+
+fn no_path_leads_under_the_minimum(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    fill(&mut installation);
+    let before = installation.contents();
+    let mut olga = user(&mut installation, Some("operator"));
+    for (routine, options) in [
+        ("set_policy", json!({"scope": "42", "retention": "6d"})),
+        ("set_policy", json!({"scope": "42", "retention": "0s"})),
+        ("set_policy", json!({"scope": "42", "retention": "-30d"})),
+        (
+            "set_policy",
+            json!({"scope": "42", "retention": "999999999w"}),
+        ),
+        ("preview", json!({"retention": "6d23h"})),
+        ("run", json!({"retention": "6d"})),
+        ("run", json!({"retention": "1"})),
+        ("run", json!({"as_of": "2999-01-01"})),
+        ("run", json!({"as_of": "infinity"})),
+        ("run", json!({"as_of": "tomorrow"})),
+        ("purge", json!({"key": [99_999_999_999_i64]})),
+    ] {
+        let answer = call(&mut olga, dialect, &installation.control, routine, &options);
+        let error = format!("{:#}", answer.expect_err(routine));
+        assert!(error.contains("22023"), "{routine} {options}: {error}");
+    }
+    assert_eq!(installation.contents(), before);
+    // The table says so to the superuser as well.
+    for statement in [
+        "INSERT INTO W.policy (rule, scope, retention_seconds) VALUES ('workflow_instances', '42', 604799)",
+        "UPDATE W.policy SET retention_seconds = 1",
+        "INSERT INTO W.setting (rule, name, value) VALUES ('workflow_instances', 'batch_families', 5001)",
+    ] {
+        let error = installation.attempt(statement).expect_err(statement);
+        let error = format!("{error:#}");
+        let codes = ["23514", "error 3819", "error 4025"];
+        assert!(codes.iter().any(|code| error.contains(code)), "{error}");
+    }
+}
+
+/// The clock, the checks and the manners of a session are the caller's to set; the rules are not.
+fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let world = fill(&mut installation);
+    let before = installation.contents();
+    let mut olga = user(&mut installation, Some("operator"));
+    let settings: &[&str] = match dialect {
+        Dialect::Postgres => &["SET TimeZone = 'Asia/Tokyo'", "SET datestyle = 'SQL, DMY'"],
+        // A year later all families would be due.
+        Dialect::Mysql | Dialect::Mariadb => &[
+            "SET timestamp = UNIX_TIMESTAMP() + 31536000",
+            "SET time_zone = '-12:00'",
+            "SET sql_safe_updates = 1",
+            "SET sql_select_limit = 1",
+            "SET foreign_key_checks = 0",
+            "SET unique_checks = 0",
+            "SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE'",
+        ],
+    };
+    for setting in settings {
+        olga.execute(setting).expect(setting);
+    }
+    if dialect == Dialect::Mariadb {
+        olga.execute("SET check_constraint_checks = 0")
+            .expect("a setting");
+    }
+    let error = call(
+        &mut olga,
+        dialect,
+        &installation.control,
+        "set_setting",
+        &json!({"name": "batch_families", "value": 5001}),
+    )
+    .expect_err("beyond the limits");
+    assert!(format!("{error:#}").contains("22023"), "{error:#}");
+    let error = call(
+        &mut olga,
+        dialect,
+        &installation.control,
+        "run",
+        &json!({"as_of": "2999-01-01"}),
+    )
+    .expect_err("the future");
+    assert!(format!("{error:#}").contains("22023"), "{error:#}");
+    let changes = ["pause('test')", "resume()", "arm()"];
+    all_work(&installation, &mut olga, &changes);
+    let hold = json!({"key": 99, "reason": "test"});
+    ask(&installation, &mut olga, "set_hold", hold);
+    let policy = json!({"scope": "42", "retention": "8d"});
+    ask(&installation, &mut olga, "set_policy", policy);
+    ask(
+        &installation,
+        &mut olga,
+        "set_setting",
+        json!({"name": "retries", "value": 1}),
+    );
+    ask(
+        &installation,
+        &mut olga,
+        "set_setting",
+        json!({"name": "retries", "value": null}),
+    );
+    let others = [
+        "set_policy('{\"scope\": \"43\"}')",
+        "drop_policy('{\"scope\": \"43\"}')",
+        "set_hold('{\"key\": 98, \"reason\": \"test\"}')",
+        "release_hold('{\"key\": 98}')",
+        "claim_artifacts(1)",
+        "finish_artifact(1, 'gone')",
+        "finish_artifact(1, NULL)",
+        "preview('{}')",
+        "verify('{}')",
+        "orphans()",
+        "purge('{\"key\": [98]}')",
+    ];
+    all_work(&installation, &mut olga, &others);
+    if dialect != Dialect::Postgres {
+        olga.execute("COMMIT").expect("a commit");
+        // What was done is not dated ahead.
+        let ahead = installation.number(
+            "SELECT COUNT(*) FROM W.control AS c, W.hold AS h, W.policy AS p
+             WHERE GREATEST(c.armed_at, h.placed_at, p.changed_at) > UTC_TIMESTAMP(6)",
+        );
+        assert_eq!(ahead, 0);
+        olga.execute("SET timestamp = UNIX_TIMESTAMP() + 31536000")
+            .expect("a clock");
+    }
+    let result = ask(&installation, &mut olga, "run", json!({}));
+    assert_eq!(result["status"], "done", "{result}");
+    check_gone(&before, &mut installation, &world);
+}
+
+/// A temporary table hides the one of its name, also from a routine with other rights than the caller's.
+/// On PostgreSQL the search path decides; see `roles`.
+#[test]
+fn tables_of_a_session_are_not_taken_for_the_real_ones() {
+    for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+        forge(dialect);
+    }
+}
+
+fn forge(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let world = fill(&mut installation);
+    let before = installation.contents();
+    let mut olga = user(&mut installation, Some("operator"));
+    let (name, control) = (installation.name.clone(), installation.control.clone());
+    // A call that ended with an error has left its work table, and that is hers to write.
+    olga.execute(&format!(
+        "CALL {control}.purge('{{\"key\": [99999999999]}}')"
+    ))
+    .expect_err("no such key");
+    olga.query(&format!("SELECT COUNT(*) FROM {control}.work_key"), &[])
+        .expect("the work table is there");
+    all_refused(
+        &installation,
+        &mut olga,
+        &[
+            "ALTER TABLE W.work_key RENAME TO W.policy",
+            "CREATE TEMPORARY TABLE W.policy AS SELECT * FROM W.work_key",
+        ],
+    );
+    installation.execute(&format!("CREATE DATABASE {name}_scratch"));
+    installation.execute(&format!(
+        "GRANT CREATE TEMPORARY TABLES ON {name}_scratch.* TO operator_{name}@'127.0.0.1'"
+    ));
+    // Everything is due: no minimum, all ended long ago, nothing is held.
+    let forged = [
+        (
+            "policy",
+            "(rule varchar(64), scope varchar(255), enabled boolean, retention_seconds bigint, artifacts boolean)",
+        ),
+        (
+            "hold",
+            "(rule varchar(64), `key` varchar(255), reason text, until datetime(6))",
+        ),
+        (
+            "t_ds_workflow_instance",
+            "(id int PRIMARY KEY, state int, end_time datetime, is_sub_workflow int, project_code bigint)",
+        ),
+    ];
+    for (table, columns) in forged {
+        let home = if table.starts_with("t_ds") {
+            &name
+        } else {
+            &control
+        };
+        olga.execute(&format!(
+            "CREATE TEMPORARY TABLE {name}_scratch.{table} {columns}"
+        ))
+        .expect("a temporary table");
+        let renamed = olga.execute(&format!(
+            "RENAME TABLE {name}_scratch.{table} TO {home}.{table}"
+        ));
+        // MySQL asks for rights on both names.
+        assert_eq!(renamed.is_ok(), dialect == Dialect::Mariadb, "{table}");
+    }
+    if dialect == Dialect::Mariadb {
+        for scope in ["1", "2", "-3", "14389543210432777"] {
+            olga.execute(&format!(
+                "INSERT INTO {control}.policy VALUES ('workflow_instances', '{scope}', true, 1, false)"
+            ))
+            .expect("her own table");
+        }
+        let ids = (1..60).map(|id| format!("({id}, 7, '2020-01-01', 0, 1)"));
+        let ids = ids.collect::<Vec<_>>().join(", ");
+        olga.execute(&format!(
+            "INSERT INTO {name}.t_ds_workflow_instance VALUES {ids}"
+        ))
+        .expect("her own table");
+    }
+    let result = ask(&installation, &mut olga, "run", json!({}));
+    assert_eq!(result["status"], "done", "{result}");
+    check_gone(&before, &mut installation, &world);
+    installation.execute(&format!("DROP DATABASE {name}_scratch"));
+}

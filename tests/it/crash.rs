@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -156,7 +156,7 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
     let history = History::shared(dialect)?;
     let mut client = history.connect()?;
     client.set("batch_families", 5)?;
-    client.slow_down(2)?;
+    client.slow_down(3)?;
     let mut random = SmallRng::seed_from_u64(7);
     let mut last = 0;
     for _ in 0..6 {
@@ -169,11 +169,15 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
         let (run, _) = client.until_batches(last)?;
         last = run;
         sleep(Duration::from_millis(random.random_range(0..20)));
-        cancel()?;
-        let (mut session, answer) = joined(runner)?;
-        if let Ok(answer) = &answer {
-            anyhow::bail!("{answer} {:?}", client.rows("SELECT * FROM W.run_rule"));
+        // MariaDB forgets a KILL QUERY that comes between some two statements of a procedure.
+        while !runner.is_finished() {
+            cancel()?;
+            let again = Instant::now() + Duration::from_secs(1);
+            while !runner.is_finished() && Instant::now() < again {
+                sleep(Duration::from_millis(2));
+            }
         }
+        let (mut session, answer) = joined(runner)?;
         refused(answer, session.either("57014", "70100"))?;
         let next = if dialect == Dialect::Mysql {
             client.check_whole()?;

@@ -359,7 +359,8 @@ fn run(session: &mut Session, sql: &str) {
     }
 }
 
-fn connect(url: &str) -> Session {
+/// A session at an address.
+pub(crate) fn connect(url: &str) -> Session {
     let url = url.parse().expect("an address");
     db::connect(&url).expect("the server accepts us")
 }

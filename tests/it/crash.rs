@@ -59,7 +59,8 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes(dialect: Dialect) -> R
     let history = History::create(&server)?;
     let mut client = history.connect()?;
     client.set("batch_families", 10)?;
-    client.slow_down(4)?;
+    // Most of a batch has to be deletions, or the blows fall beside them.
+    client.slow_down(15)?;
     let seed = SystemTime::now()
         .duration_since(UNIX_EPOCH)?
         .subsec_nanos()
@@ -71,7 +72,7 @@ fn what_a_crash_leaves_is_whole_and_the_next_run_finishes(dialect: Dialect) -> R
         let runner = history.run_aside(options.clone());
         let (run, session) = client.until_batches(last)?;
         last = run;
-        sleep(Duration::from_millis(random.random_range(0..60)));
+        sleep(Duration::from_millis(random.random_range(0..150)));
         match blow {
             "server" => {
                 server.kill()?;

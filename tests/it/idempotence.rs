@@ -1,5 +1,7 @@
 //! Installing twice changes nothing, uninstalling leaves nothing, and what was changed by hand is seen.
 
+mod mysql;
+
 use std::fs;
 use std::path::Path;
 

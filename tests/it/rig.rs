@@ -165,12 +165,6 @@ pub(crate) fn set_policies(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// The present instant of a server, to count cutoffs from in several runs.
-pub(crate) fn present(server: &Postgres) -> Result<String> {
-    let mut client = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
-    Ok(texts(&mut client, "SELECT now()::text")?.remove(0))
-}
-
 /// One server for the tests that do not hurt it.
 pub(crate) fn shared() -> Result<&'static Postgres> {
     static SERVER: OnceLock<std::result::Result<Postgres, String>> = OnceLock::new();
@@ -336,16 +330,6 @@ pub(crate) fn is_there(client: &mut Client, id: i64) -> Result<bool> {
         client,
         &format!("SELECT count(*) FROM t_ds_workflow_instance WHERE id = {id}"),
     )? == 1)
-}
-
-/// The state of the application's tables.
-pub(crate) fn digest(client: &mut Client) -> Result<String> {
-    Ok(client
-        .query_one(
-            "SELECT md5(string_agg(tab || id, ',' ORDER BY tab, id)) FROM before.present",
-            &[],
-        )?
-        .get(0))
 }
 
 /// No family is torn apart, and the ledger accounts for every row that is gone.

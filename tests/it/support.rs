@@ -2,6 +2,7 @@
 
 pub(crate) mod database;
 pub(crate) mod graphs;
+pub(crate) mod history;
 pub(crate) mod installation;
 pub(crate) mod oracle;
 pub(crate) mod world;

@@ -963,7 +963,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body deabc2e33530]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 91b00cedea1e]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1004,6 +1004,10 @@ BEGIN
                     GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+                -- A sort that was cancelled says so in its own way.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
                 ROLLBACK;
             END;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -383,7 +383,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body b6aacc2a083c]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 52d389a2546c]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -405,6 +405,10 @@ BEGIN
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        -- A sort that was cancelled says so in its own way.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -594,7 +598,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body fabcbd815c5b]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 8549b0166062]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -616,6 +620,10 @@ BEGIN
                 GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
             UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+            -- A sort that was cancelled says so in its own way.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
             ROLLBACK;
         END;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -729,7 +737,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 2106e622fedc]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 5ce4685c1cec]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -750,6 +758,10 @@ BEGIN
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        -- A sort that was cancelled says so in its own way.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN

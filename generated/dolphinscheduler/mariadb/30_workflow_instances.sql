@@ -952,7 +952,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 86df0ce4e90c]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8e61c2eae792]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -993,6 +993,10 @@ BEGIN
                     GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+                -- A sort that was cancelled says so in its own way.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
                 ROLLBACK;
             END;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

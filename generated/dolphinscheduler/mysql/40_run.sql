@@ -383,7 +383,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body c4478e09e697]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body a3ccb09ca88e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -405,6 +405,10 @@ BEGIN
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        -- A sort that was cancelled says so in its own way.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -594,7 +598,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body b2892feaa23c]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 83dc666a2f2f]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -616,6 +620,10 @@ BEGIN
                 GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
             UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+            -- A sort that was cancelled says so in its own way.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
             ROLLBACK;
         END;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -729,7 +737,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body 13bc095e2808]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body 2cafcce47764]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -750,6 +758,10 @@ BEGIN
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        -- A sort that was cancelled says so in its own way.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN

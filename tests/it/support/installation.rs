@@ -23,13 +23,13 @@ pub(crate) type Session = Box<dyn db::Database>;
 macro_rules! on_every_server {
     ($($name:ident),* $(,)?) => {
         mod postgres {
-            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Postgres); })*
+            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Postgres) })*
         }
         mod mysql {
-            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Mysql); })*
+            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Mysql) })*
         }
         mod mariadb {
-            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Mariadb); })*
+            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Mariadb) })*
         }
     };
 }
@@ -390,7 +390,8 @@ fn run(session: &mut Session, sql: &str) {
     }
 }
 
-fn connect(url: &str) -> Session {
+/// A session at an address.
+pub(crate) fn connect(url: &str) -> Session {
     let url = url.parse().expect("an address");
     db::connect(&url).expect("the server accepts us")
 }

@@ -1,0 +1,633 @@
+//! A DolphinScheduler with a history and with windrow on each of the servers, a database of its own for each test, and
+//! the questions whether a family was torn apart and whether the ledger tells the truth.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::{Value, json};
+use windrow::db::{self, Row};
+use windrow::demo::dolphinscheduler as postgres;
+use windrow::demo::dolphinscheduler::mysql;
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+use windrow::render;
+use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
+use windrow::sandbox::{Postgres, Settings};
+
+use super::graphs::dolphinscheduler;
+use super::installation::{Session, call};
+
+/// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
+const ORIGIN: &str = "origin";
+
+/// How many families the history of the shared servers has.
+const FAMILIES: u32 = 400;
+
+/// How long a test waits for something to happen, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server whose database `origin` holds a history.
+pub(crate) enum Server {
+    Postgres(Postgres),
+    Mysql(Mysql),
+}
+
+impl Server {
+    /// A server with a history of so many families.
+    pub(crate) fn start(dialect: Dialect, families: u32) -> Result<Self> {
+        let flavour = match dialect {
+            Dialect::Postgres => return Self::start_postgres(families),
+            Dialect::Mysql => Flavour::Mysql,
+            Dialect::Mariadb => Flavour::Mariadb,
+        };
+        let server = Self::Mysql(Mysql::start(&MysqlSettings::new(flavour))?);
+        let mut session = open(&server.url(""))?;
+        session.execute(&format!("CREATE DATABASE {ORIGIN}; USE {ORIGIN}"))?;
+        session.execute(mysql::SCHEMA_34)?;
+        session.execute(&format!("SET {} = {families}", mysql::FAMILIES_VARIABLE))?;
+        session.execute(mysql::HISTORY_34)?;
+        for statement in BEFORE {
+            session.execute(statement).context(statement)?;
+        }
+        Ok(server)
+    }
+
+    /// There, a copy of a database has everything, so windrow is installed once.
+    fn start_postgres(families: u32) -> Result<Self> {
+        let server = Self::Postgres(Postgres::start(&Settings::default())?);
+        open(&server.url("postgres"))?.execute(&format!("CREATE DATABASE {ORIGIN}"))?;
+        let mut session = open(&server.url(ORIGIN))?;
+        session.execute(postgres::SCHEMA_34)?;
+        session.execute(&format!("SET {} = {families}", postgres::FAMILIES_SETTING))?;
+        session.execute(postgres::HISTORY_34)?;
+        for statement in BEFORE {
+            session.execute(statement).context(statement)?;
+        }
+        install(
+            &mut session,
+            Dialect::Postgres,
+            &graph(Dialect::Postgres, 0),
+        )?;
+        session.execute("VACUUM ANALYZE")?;
+        Ok(server)
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::Mysql(server) => match server.flavour() {
+                Flavour::Mysql => Dialect::Mysql,
+                Flavour::Mariadb => Dialect::Mariadb,
+            },
+        }
+    }
+
+    /// The command-line client, connected to a database as the superuser, which reads statements from its input.
+    pub(crate) fn client(&self, database: &str) -> Command {
+        let mut command = match self {
+            Self::Postgres(server) => {
+                let mut command = server.bin("psql");
+                command.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]);
+                command
+            }
+            Self::Mysql(server) => server.client(),
+        };
+        command.arg(database);
+        command
+    }
+
+    /// The address of a database for the superuser.
+    fn url(&self, database: &str) -> String {
+        match self {
+            Self::Postgres(server) => server.url(database, "postgres"),
+            Self::Mysql(server) => server.url(database, "root"),
+        }
+    }
+
+    /// Kills the server at once and waits until it is gone.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        match self {
+            Self::Postgres(server) => server.kill(),
+            Self::Mysql(server) => server.kill(),
+        }
+    }
+
+    /// Starts it again on the same port.
+    pub(crate) fn restart(&mut self) -> Result<()> {
+        match self {
+            Self::Postgres(server) => server.restart(),
+            Self::Mysql(server) => server.restart(),
+        }
+    }
+}
+
+/// The servers of this test process for tests that do not hurt them.
+fn shared(dialect: Dialect) -> &'static Server {
+    static POSTGRES: LazyLock<Server> = LazyLock::new(|| start(Dialect::Postgres));
+    static MYSQL: LazyLock<Server> = LazyLock::new(|| start(Dialect::Mysql));
+    static MARIADB: LazyLock<Server> = LazyLock::new(|| start(Dialect::Mariadb));
+    fn start(dialect: Dialect) -> Server {
+        Server::start(dialect, FAMILIES).expect("a throw-away server starts")
+    }
+    match dialect {
+        Dialect::Postgres => &POSTGRES,
+        Dialect::Mysql => &MYSQL,
+        Dialect::Mariadb => &MARIADB,
+    }
+}
+
+/// The specification with batches that are small beside the history. On MySQL and MariaDB the control schema is a
+/// database too, and its name is the spec's.
+fn graph(dialect: Dialect, number: usize) -> Graph {
+    let mut graph = dolphinscheduler(Shared::Closed);
+    graph.rules[0].limits.batch_families = 200;
+    if dialect != Dialect::Postgres {
+        graph.name = format!("h{number}");
+        graph.database = format!("history_{number}");
+    }
+    graph
+}
+
+/// Applies the numbered files but the last, as `windrow install` does, and sets a policy for every project.
+fn install(session: &mut Session, dialect: Dialect, graph: &Graph) -> Result<()> {
+    apply(session, dialect, graph, |name| name < "90")?;
+    let projects = session.query("SELECT code FROM t_ds_project", &[])?;
+    for project in projects.into_iter().flatten().flatten() {
+        let control = render::control_name(graph);
+        call(
+            session,
+            dialect,
+            &control,
+            "set_policy",
+            &json!({"scope": project}),
+        )?;
+    }
+    Ok(())
+}
+
+fn apply(
+    session: &mut Session,
+    dialect: Dialect,
+    graph: &Graph,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<()> {
+    for file in render::bundle(graph, dialect)?.files {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        for statement in file.statements.iter().filter(|_| wanted(name)) {
+            session
+                .execute(&statement.sql)
+                .with_context(|| format!("{name}: {}", statement.what))?;
+        }
+    }
+    Ok(())
+}
+
+/// A copy of every key and of what belongs to what.
+const BEFORE: [&str; 9] = [
+    "CREATE VIEW before_present AS
+          SELECT 'instance' AS tab, id FROM t_ds_workflow_instance
+UNION ALL SELECT 'task', id FROM t_ds_task_instance
+UNION ALL SELECT 'context', id FROM t_ds_task_instance_context
+UNION ALL SELECT 'queue', id FROM t_ds_task_group_queue
+UNION ALL SELECT 'alert', id FROM t_ds_alert
+UNION ALL SELECT 'send', id FROM t_ds_alert_send_status
+UNION ALL SELECT 'command', id FROM t_ds_command
+UNION ALL SELECT 'error', id FROM t_ds_error_command
+UNION ALL SELECT 'serial', id FROM t_ds_serial_command
+UNION ALL SELECT 'relation', id FROM t_ds_relation_workflow_instance
+UNION ALL SELECT 'dynamic', id FROM t_ds_relation_sub_workflow",
+    "CREATE TABLE before_row AS SELECT * FROM before_present",
+    "CREATE INDEX before_row_key ON before_row (tab, id)",
+    "CREATE TABLE before_instance AS SELECT * FROM t_ds_workflow_instance",
+    "CREATE INDEX before_instance_key ON before_instance (id)",
+    "CREATE TABLE before_owner AS
+SELECT o.*
+FROM (
+              SELECT 'instance' AS tab, id, id AS instance FROM t_ds_workflow_instance
+    UNION ALL SELECT 'task', id, workflow_instance_id FROM t_ds_task_instance
+    UNION ALL SELECT 'context', c.id, t.workflow_instance_id FROM t_ds_task_instance_context AS c JOIN t_ds_task_instance AS t ON t.id = c.task_instance_id
+    UNION ALL SELECT 'queue', id, workflow_instance_id FROM t_ds_task_group_queue
+    UNION ALL SELECT 'queue', q.id, t.workflow_instance_id FROM t_ds_task_group_queue AS q JOIN t_ds_task_instance AS t ON t.id = q.task_id
+    UNION ALL SELECT 'alert', id, workflow_instance_id FROM t_ds_alert
+    UNION ALL SELECT 'send', s.id, a.workflow_instance_id FROM t_ds_alert_send_status AS s JOIN t_ds_alert AS a ON a.id = s.alert_id
+    UNION ALL SELECT 'command', id, workflow_instance_id FROM t_ds_command
+    UNION ALL SELECT 'error', id, workflow_instance_id FROM t_ds_error_command
+    UNION ALL SELECT 'serial', id, workflow_instance_id FROM t_ds_serial_command
+    UNION ALL SELECT 'relation', id, parent_workflow_instance_id FROM t_ds_relation_workflow_instance
+    UNION ALL SELECT 'relation', id, workflow_instance_id FROM t_ds_relation_workflow_instance
+    UNION ALL SELECT 'dynamic', id, parent_workflow_instance_id FROM t_ds_relation_sub_workflow
+    UNION ALL SELECT 'dynamic', id, sub_workflow_instance_id FROM t_ds_relation_sub_workflow
+) AS o
+WHERE o.instance IN (SELECT i.id FROM before_instance AS i)",
+    "CREATE INDEX before_owner_key ON before_owner (tab, id)",
+    "CREATE TABLE before_link AS
+SELECT l.*
+FROM (
+    SELECT parent_workflow_instance_id AS upper_id, workflow_instance_id AS lower_id FROM t_ds_relation_workflow_instance
+    UNION
+    SELECT parent_workflow_instance_id, sub_workflow_instance_id FROM t_ds_relation_sub_workflow
+) AS l
+WHERE l.upper_id IN (SELECT i.id FROM before_instance AS i)
+  AND l.lower_id IN (SELECT i.id FROM before_instance AS i)",
+    "CREATE INDEX before_link_key ON before_link (upper_id, lower_id)",
+];
+
+/// A row is there if and only if everything is there that it belonged to; linked instances share their fate.
+const TORN: &str = "
+SELECT CONCAT('row ', b.tab, ' ', b.id)
+FROM before_row AS b
+LEFT JOIN before_present AS p ON p.tab = b.tab AND p.id = b.id
+LEFT JOIN before_owner AS o ON o.tab = b.tab AND o.id = b.id
+LEFT JOIN t_ds_workflow_instance AS i ON i.id = o.instance
+GROUP BY b.tab, b.id
+HAVING MIN(CASE WHEN p.id IS NULL THEN 0 ELSE 1 END) <> MIN(CASE WHEN o.instance IS NOT NULL AND i.id IS NULL THEN 0 ELSE 1 END)
+UNION ALL
+SELECT CONCAT('link ', l.upper_id, ' ', l.lower_id)
+FROM before_link AS l
+LEFT JOIN t_ds_workflow_instance AS u ON u.id = l.upper_id
+LEFT JOIN t_ds_workflow_instance AS d ON d.id = l.lower_id
+WHERE (u.id IS NULL) <> (d.id IS NULL)";
+
+const GONE: &str = "
+SELECT COUNT(*)
+FROM before_row AS b
+LEFT JOIN before_present AS p ON p.tab = b.tab AND p.id = b.id
+WHERE p.id IS NULL";
+
+/// A database with a history of its own and windrow in it.
+pub(crate) struct History {
+    pub(crate) dialect: Dialect,
+    /// Name of the database with the application's tables.
+    pub(crate) name: String,
+    /// Name of the control schema.
+    pub(crate) control: String,
+    graph: Graph,
+    url: String,
+}
+
+impl History {
+    /// A database of the shared server, armed.
+    pub(crate) fn shared(dialect: Dialect) -> Result<Self> {
+        Self::create(shared(dialect))
+    }
+
+    /// A copy of a server's `origin`, armed.
+    pub(crate) fn create(server: &Server) -> Result<Self> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(1);
+        /// PostgreSQL copies a database for one session at a time.
+        static ONE_BY_ONE: Mutex<()> = Mutex::new(());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("history_{number}");
+        let dialect = server.dialect();
+        let graph = graph(dialect, number);
+        let history = Self {
+            dialect,
+            url: server.url(&name),
+            name,
+            control: render::control_name(&graph),
+            graph,
+        };
+        let name = &history.name;
+        if dialect == Dialect::Postgres {
+            let mut admin = open(&server.url("postgres"))?;
+            let _only = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+            // The session that filled the origin may take a moment to end.
+            until("nobody is connected to the origin", || {
+                Ok(admin
+                    .execute(&format!("CREATE DATABASE {name} TEMPLATE {ORIGIN}"))
+                    .is_ok())
+            })?;
+        } else {
+            let mut session = open(&server.url(""))?;
+            session.execute(&format!("CREATE DATABASE {name}; USE {name}"))?;
+            let tables = session.query(
+                &format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{ORIGIN}' AND table_type = 'BASE TABLE'"),
+                &[],
+            )?;
+            for table in tables.into_iter().flatten().flatten() {
+                session.execute(&format!("CREATE TABLE {table} LIKE {ORIGIN}.{table}; INSERT INTO {table} SELECT * FROM {ORIGIN}.{table}"))?;
+            }
+            session.execute(BEFORE[0])?;
+            let tables = session.query("SHOW TABLES", &[])?;
+            for table in tables.into_iter().flatten().flatten() {
+                if table != "before_present" {
+                    session.query(&format!("ANALYZE TABLE {table}"), &[])?;
+                }
+            }
+            install(&mut session, dialect, &history.graph)?;
+        }
+        history.connect()?.execute("CALL W.arm()")?;
+        Ok(history)
+    }
+
+    /// A session of the superuser.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        Ok(Client {
+            session: open(&self.url)?,
+            dialect: self.dialect,
+            control: self.control.clone(),
+        })
+    }
+
+    /// A run in a thread and a session of its own.
+    pub(crate) fn run_aside(&self, options: Value) -> JoinHandle<Result<Value>> {
+        let client = self.connect();
+        thread::spawn(move || client?.run(&options))
+    }
+
+    /// Installs as `windrow install` does, and sets a policy for every project.
+    pub(crate) fn install(&self) -> Result<()> {
+        install(&mut open(&self.url)?, self.dialect, &self.graph)
+    }
+
+    /// Applies the file that undoes everything.
+    pub(crate) fn uninstall(&self) -> Result<()> {
+        apply(&mut open(&self.url)?, self.dialect, &self.graph, |name| {
+            name.starts_with("90")
+        })
+    }
+}
+
+fn open(url: &str) -> Result<Session> {
+    db::connect(&url.parse()?)
+}
+
+/// A session with a history.
+pub(crate) struct Client {
+    pub(crate) session: Session,
+    pub(crate) dialect: Dialect,
+    control: String,
+}
+
+impl Client {
+    /// What is written in one way for PostgreSQL and in another for MySQL and MariaDB.
+    pub(crate) fn either<T>(&self, postgres: T, mysql: T) -> T {
+        match self.dialect {
+            Dialect::Postgres => postgres,
+            Dialect::Mysql | Dialect::Mariadb => mysql,
+        }
+    }
+
+    /// Executes a script; `W.` stands for the control schema.
+    pub(crate) fn execute(&mut self, sql: &str) -> Result<()> {
+        let sql = self.named(sql);
+        self.session.execute(&sql).context(sql)
+    }
+
+    /// All rows; `W.` stands for the control schema.
+    pub(crate) fn rows(&mut self, sql: &str) -> Result<Vec<Row>> {
+        let sql = self.named(sql);
+        self.session.query(&sql, &[]).context(sql)
+    }
+
+    /// The first column of a query.
+    pub(crate) fn texts(&mut self, sql: &str) -> Result<Vec<String>> {
+        let rows = self.rows(sql)?.into_iter();
+        rows.map(|row| row[0].clone().with_context(|| format!("NULL from {sql}")))
+            .collect()
+    }
+
+    /// The one number that a query answers.
+    pub(crate) fn number(&mut self, sql: &str) -> Result<i64> {
+        let cast = self.either("::bigint", "");
+        let texts = self.texts(&format!("SELECT ({sql}){cast}"))?;
+        texts[0].parse().with_context(|| format!("{texts:?}"))
+    }
+
+    fn named(&self, sql: &str) -> String {
+        sql.replace("W.", &format!("{}.", self.control))
+    }
+
+    /// Calls a routine that takes and answers one document.
+    pub(crate) fn call(&mut self, routine: &str, options: &Value) -> Result<Value> {
+        call(
+            &mut self.session,
+            self.dialect,
+            &self.control,
+            routine,
+            options,
+        )
+    }
+
+    pub(crate) fn run(&mut self, options: &Value) -> Result<Value> {
+        self.call("run", options)
+    }
+
+    /// Calls run() and takes its only rule's document.
+    pub(crate) fn run_rule(&mut self, options: &Value) -> Result<(Value, Value)> {
+        let result = self.run(options)?;
+        let rule = result["rules"][0].clone();
+        Ok((result, rule))
+    }
+
+    /// Overrides a limit.
+    pub(crate) fn set(&mut self, name: &str, value: i64) -> Result<()> {
+        self.call("set_setting", &json!({"name": name, "value": value}))?;
+        Ok(())
+    }
+
+    /// Ids of due roots that go, oldest first.
+    pub(crate) fn due(&mut self, limit: usize) -> Result<Vec<i64>> {
+        let sql = match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT n.root
+                 FROM W.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', 0, {limit} * 3) AS n
+                 WHERE n.root IN (
+                     SELECT g.id FROM (
+                         SELECT unnest(o_members) AS id FROM W.workflow_instances_judge(
+                             ARRAY(SELECT x.root FROM W.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', 0, {limit} * 3) AS x),
+                             clock_timestamp(), NULL, NULL, false, false, '{{}}')
+                     ) AS g
+                 )
+                 ORDER BY n.ended, n.root LIMIT {limit}"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => {
+                self.execute(&format!(
+                    "CALL W.workflow_instances_open();
+                     CALL W.workflow_instances_work();
+                     CALL W.workflow_instances_scope(UTC_TIMESTAMP(6), NULL, NULL);
+                     CALL W.workflow_instances_next({limit} * 3);
+                     CALL W.workflow_instances_judge(false, false, @families)"
+                ))?;
+                format!("SELECT r.id FROM W.work_root AS r JOIN W.work_member AS m ON m.id = r.id ORDER BY r.ended, r.id LIMIT {limit}")
+            }
+        };
+        let due = self.texts(&sql)?;
+        if self.dialect != Dialect::Postgres {
+            self.execute("CALL W.workflow_instances_close()")?;
+        }
+        let due: Vec<i64> = due
+            .iter()
+            .map(|id| Ok(id.parse()?))
+            .collect::<Result<_>>()?;
+        ensure!(due.len() == limit, "only {} families are due", due.len());
+        Ok(due)
+    }
+
+    /// Whether the root-table row is there.
+    pub(crate) fn is_there(&mut self, id: i64) -> Result<bool> {
+        let sql = format!("SELECT COUNT(*) FROM t_ds_workflow_instance WHERE id = {id}");
+        Ok(self.number(&sql)? == 1)
+    }
+
+    /// Whether a family of `before` is torn apart.
+    pub(crate) fn torn(&mut self) -> Result<Vec<String>> {
+        self.texts(TORN)
+    }
+
+    /// The state of the application's tables.
+    pub(crate) fn digest(&mut self) -> Result<Vec<String>> {
+        self.texts("SELECT CONCAT(tab, id) FROM before_present ORDER BY tab, id")
+    }
+
+    /// No family is torn apart, and the ledger accounts for every row that is gone.
+    pub(crate) fn check_whole(&mut self) -> Result<()> {
+        let torn = self.torn()?;
+        ensure!(torn.is_empty(), "torn apart: {torn:?}");
+        self.check_ledger()
+    }
+
+    /// The ledger accounts for every row that is gone, by rule and by table.
+    fn check_ledger(&mut self) -> Result<()> {
+        let gone = self.number(GONE)?;
+        for table in ["run_rule", "run_table"] {
+            let told = self.number(&format!(
+                "SELECT COALESCE(SUM(t.deleted_rows), 0) FROM W.{table} AS t JOIN W.run AS r ON r.run_id = t.run_id WHERE NOT r.dry_run"
+            ))?;
+            ensure!(
+                gone == told,
+                "{gone} rows are gone, {table} tells of {told}"
+            );
+        }
+        let families = self.number(
+            "SELECT COUNT(*) FROM before_instance AS b WHERE b.is_sub_workflow = 0 AND NOT EXISTS (SELECT 1 FROM t_ds_workflow_instance AS i WHERE i.id = b.id)",
+        )?;
+        let told = self.number(
+            "SELECT COALESCE(SUM(t.families), 0) FROM W.run_rule AS t JOIN W.run AS r ON r.run_id = t.run_id WHERE NOT r.dry_run",
+        )?;
+        ensure!(
+            families == told,
+            "{families} families are gone, the ledger tells of {told}"
+        );
+        Ok(())
+    }
+
+    /// Nobody holds the lock of the runs.
+    pub(crate) fn check_unlocked(&mut self) -> Result<()> {
+        let sql = match self.dialect {
+            Dialect::Postgres => "SELECT COUNT(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database() WHERE l.locktype = 'advisory'".to_owned(),
+            Dialect::Mysql | Dialect::Mariadb => {
+                let name = render::run_lock(&self.control);
+                format!("SELECT (IS_USED_LOCK('{name}') IS NOT NULL) + (SELECT COUNT(*) FROM W.run AS r WHERE IS_USED_LOCK(CONCAT('{name}.', r.run_id)) IS NOT NULL)")
+            }
+        };
+        let locks = self.number(&sql)?;
+        ensure!(locks == 0, "{locks} locks of runs are left");
+        Ok(())
+    }
+
+    /// Lets every deletion from some tables take its time, so that a blow falls inside a batch.
+    pub(crate) fn slow_down(&mut self, milliseconds: u32) -> Result<()> {
+        let tables = [
+            "alert",
+            "task_instance",
+            "relation_workflow_instance",
+            "workflow_instance",
+        ];
+        if self.dialect == Dialect::Postgres {
+            self.execute(&format!(
+                "CREATE FUNCTION before_slow() RETURNS trigger LANGUAGE plpgsql AS $$
+                 BEGIN PERFORM pg_sleep({milliseconds} / 1000.0); RETURN NULL; END $$"
+            ))?;
+        }
+        for table in tables {
+            // A trigger for each statement, or, where there are none, for some of the rows.
+            let trigger = self.either(
+                "FOR EACH STATEMENT EXECUTE FUNCTION before_slow()".to_owned(),
+                format!("FOR EACH ROW BEGIN DECLARE v integer; IF OLD.id % 11 = 0 THEN SET v = SLEEP({milliseconds} / 1000); END IF; END"),
+            );
+            self.execute(&format!(
+                "CREATE TRIGGER slow_{table} AFTER DELETE ON t_ds_{table} {trigger}"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Takes back what `slow_down` did.
+    pub(crate) fn speed_up(&mut self) -> Result<()> {
+        self.execute(self.either(
+            "DROP FUNCTION before_slow() CASCADE",
+            "DROP TRIGGER slow_alert; DROP TRIGGER slow_task_instance; DROP TRIGGER slow_relation_workflow_instance; DROP TRIGGER slow_workflow_instance",
+        ))
+    }
+
+    /// Waits until a run later than `after` has committed a batch, and answers its id and session.
+    pub(crate) fn until_batches(&mut self, after: i64) -> Result<(i64, i64)> {
+        let sql = format!(
+            "SELECT r.run_id, r.backend_pid FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id WHERE r.status = 'running' AND r.trigger <> 'PURGE' AND p.batches > 0 AND r.run_id > {after} ORDER BY r.run_id DESC LIMIT 1"
+        );
+        let mut found = Vec::new();
+        until("a run is under way", || {
+            found = self.rows(&sql)?;
+            Ok(!found.is_empty())
+        })?;
+        let number = |place: usize| -> Result<i64> {
+            Ok(found[0][place].as_deref().context("a number")?.parse()?)
+        };
+        Ok((number(0)?, number(1)?))
+    }
+
+    /// The present instant of the server, to count cutoffs from in several runs.
+    pub(crate) fn present(&mut self) -> Result<String> {
+        let sql = self.either(
+            "SELECT now()::text",
+            "SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ')",
+        );
+        Ok(self.texts(sql)?.remove(0))
+    }
+
+    /// What the ledger says of each run, in their order.
+    pub(crate) fn statuses(&mut self) -> Result<Vec<String>> {
+        self.texts("SELECT status FROM W.run ORDER BY run_id")
+    }
+
+    /// Ends another session from outside.
+    pub(crate) fn terminate(&mut self, session: i64) -> Result<()> {
+        self.execute(&self.either(
+            format!("SELECT pg_terminate_backend({session})"),
+            format!("KILL CONNECTION {session}"),
+        ))
+    }
+}
+
+/// Waits until something holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().with_context(|| format!("while waiting for: {what}"))? {
+        ensure!(Instant::now() < deadline, "still not so: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// The thread's result; a panic there is a failure here.
+pub(crate) fn joined<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
+    thread.join().map_err(|_| anyhow!("the thread panicked"))?
+}
+
+/// Fails unless a result is an error with this SQLSTATE.
+pub(crate) fn refused<T>(result: Result<T>, code: &str) -> Result<()> {
+    let Err(error) = result else {
+        bail!("not refused, although {code} was expected");
+    };
+    let said = format!("SQLSTATE {code})");
+    ensure!(
+        error.chain().any(|cause| cause.to_string().contains(&said)),
+        "not {code}: {error:?}"
+    );
+    Ok(())
+}

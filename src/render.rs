@@ -688,6 +688,8 @@ struct LinkView {
 #[derive(Serialize)]
 struct CollectView {
     variable: String,
+    /// A second variable for some of the keys.
+    near: String,
     /// The work table where there are no array variables.
     work: String,
     key: String,
@@ -713,6 +715,10 @@ struct EdgeView {
     column: String,
     keys: String,
     keys_of_rows: String,
+    /// The variable for those keys of which there may be rows; empty where the keys are the members.
+    near: String,
+    /// The type of the keys.
+    key_type: &'static str,
     /// The edges before it, for counting a row once.
     others: Vec<OtherView>,
 }
@@ -1113,6 +1119,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             let table = graph.table(*id);
             CollectView {
                 variable: variable(graph, *id),
+                near: near(graph, *id),
                 work: work_table(graph, *id),
                 key: dialect.ident(&table.key[0].name),
                 key_type: dialect.kind(table.key[0].kind),
@@ -1288,6 +1295,8 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
             column: String::new(),
             keys: variable.clone(),
             keys_of_rows: variable,
+            near: near(graph, edge.parent),
+            key_type: dialect.kind(edge.parent_column.kind),
             others: Vec::new(),
         }
     };
@@ -1307,6 +1316,8 @@ fn members(dialect: Dialect) -> EdgeView {
         column: String::new(),
         keys: keys.to_owned(),
         keys_of_rows: keys_of_rows.to_owned(),
+        near: String::new(),
+        key_type: "",
         others: Vec::new(),
     }
 }
@@ -1549,6 +1560,16 @@ fn variable(graph: &Graph, id: TableId) -> String {
     {
         1 => format!("k_{name}"),
         _ => format!("k_{name}_{}", id.0),
+    }
+}
+
+/// The variable for those keys of a table of which there may be rows; empty where keys are no numbers.
+fn near(graph: &Graph, id: TableId) -> String {
+    match graph.table(id).key.first().map(|key| key.kind) {
+        Some(Kind::Smallint | Kind::Integer | Kind::Bigint) => {
+            variable(graph, id).replacen('k', "n", 1)
+        }
+        _ => String::new(),
     }
 }
 
@@ -1822,6 +1843,8 @@ mod tests {
             column: column.to_owned(),
             keys: keys.to_owned(),
             keys_of_rows: keys.to_owned(),
+            near: String::new(),
+            key_type: "",
             others: Vec::new(),
         };
         steps.push(StepView {

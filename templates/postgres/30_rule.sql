@@ -564,11 +564,15 @@ SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
     {{ collect.variable }} {{ collect.key_type }}[];
+{%- if collect.near %}
+    {{ collect.near }} {{ collect.key_type }}[];
+{%- endif %}
 {%- endfor %}
     v_artifacts {{ rule.id_type }}[];
     v_rows      bigint;
@@ -597,6 +601,7 @@ BEGIN
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
+        ORDER BY 1
     );
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
@@ -612,8 +617,25 @@ BEGIN
 
     -- {{ step.why }}
 {%- for edge in step.edges %}
+{%- if edge.near %}
+    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+    {{ edge.near }} := {{ edge.keys }};
+    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::bigint - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
+        {{ edge.near }} := ARRAY(
+            SELECT t.{{ edge.column }}::{{ edge.key_type }}
+            FROM {{ step.table }} AS t
+            WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
+            LIMIT cardinality({{ edge.keys }})
+        );
+        IF cardinality({{ edge.near }}) < cardinality({{ edge.keys }}) THEN
+            {{ edge.near }} := ARRAY(SELECT k.id FROM unnest({{ edge.keys }}) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest({{ edge.near }}) AS n(id)));
+        ELSE
+            {{ edge.near }} := {{ edge.keys }};
+        END IF;
+    END IF;
+{%- endif %}
     DELETE FROM {{ step.table }} AS t
-    WHERE t.{{ edge.column }} = ANY ({{ edge.keys }});
+    WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %});
 {%- if loop.first %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- else %}

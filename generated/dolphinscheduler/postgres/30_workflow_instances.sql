@@ -507,11 +507,14 @@ SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
+    n_t_ds_task_instance integer[];
     k_t_ds_alert integer[];
+    n_t_ds_alert integer[];
     v_artifacts bigint[];
     v_rows      bigint;
     v_more      bigint;
@@ -533,9 +536,11 @@ BEGIN
     END IF;
     k_t_ds_task_instance := ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members)
+        ORDER BY 1
     );
     k_t_ds_alert := ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (o_members)
+        ORDER BY 1
     );
 
     -- The files that t_ds_task_instance names go to the outbox, to be removed later.
@@ -546,8 +551,23 @@ BEGIN
       AND t."log_path" <> '';
 
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
+    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+    n_t_ds_alert := k_t_ds_alert;
+    IF k_t_ds_alert[cardinality(k_t_ds_alert)]::bigint - k_t_ds_alert[1] < 4 * cardinality(k_t_ds_alert) THEN
+        n_t_ds_alert := ARRAY(
+            SELECT t."alert_id"::integer
+            FROM "public"."t_ds_alert_send_status" AS t
+            WHERE t."alert_id" BETWEEN k_t_ds_alert[1] AND k_t_ds_alert[cardinality(k_t_ds_alert)]
+            LIMIT cardinality(k_t_ds_alert)
+        );
+        IF cardinality(n_t_ds_alert) < cardinality(k_t_ds_alert) THEN
+            n_t_ds_alert := ARRAY(SELECT k.id FROM unnest(k_t_ds_alert) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_alert) AS n(id)));
+        ELSE
+            n_t_ds_alert := k_t_ds_alert;
+        END IF;
+    END IF;
     DELETE FROM "public"."t_ds_alert_send_status" AS t
-    WHERE t."alert_id" = ANY (k_t_ds_alert);
+    WHERE t."alert_id" = ANY (n_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
@@ -599,15 +619,45 @@ BEGIN
     DELETE FROM "public"."t_ds_task_group_queue" AS t
     WHERE t."workflow_instance_id" = ANY (o_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+    n_t_ds_task_instance := k_t_ds_task_instance;
+    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::bigint - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
+        n_t_ds_task_instance := ARRAY(
+            SELECT t."task_id"::integer
+            FROM "public"."t_ds_task_group_queue" AS t
+            WHERE t."task_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+            LIMIT cardinality(k_t_ds_task_instance)
+        );
+        IF cardinality(n_t_ds_task_instance) < cardinality(k_t_ds_task_instance) THEN
+            n_t_ds_task_instance := ARRAY(SELECT k.id FROM unnest(k_t_ds_task_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_task_instance) AS n(id)));
+        ELSE
+            n_t_ds_task_instance := k_t_ds_task_instance;
+        END IF;
+    END IF;
     DELETE FROM "public"."t_ds_task_group_queue" AS t
-    WHERE t."task_id" = ANY (k_t_ds_task_instance);
+    WHERE t."task_id" = ANY (n_t_ds_task_instance);
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
     o_rows[8] := v_rows;
 
     -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
+    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+    n_t_ds_task_instance := k_t_ds_task_instance;
+    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::bigint - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
+        n_t_ds_task_instance := ARRAY(
+            SELECT t."task_instance_id"::integer
+            FROM "public"."t_ds_task_instance_context" AS t
+            WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+            LIMIT cardinality(k_t_ds_task_instance)
+        );
+        IF cardinality(n_t_ds_task_instance) < cardinality(k_t_ds_task_instance) THEN
+            n_t_ds_task_instance := ARRAY(SELECT k.id FROM unnest(k_t_ds_task_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_task_instance) AS n(id)));
+        ELSE
+            n_t_ds_task_instance := k_t_ds_task_instance;
+        END IF;
+    END IF;
     DELETE FROM "public"."t_ds_task_instance_context" AS t
-    WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
+    WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[9] := v_rows;
 
@@ -737,7 +787,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 2b7e08b85c9d]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 8b75603d95d7]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)

@@ -787,6 +787,9 @@ struct IndexView {
     table: String,
     table_literal: String,
     columns: String,
+    /// The names of the columns as literals, and how many they are.
+    places: Vec<String>,
+    width: usize,
     predicates: Vec<String>,
     why: String,
 }
@@ -1472,6 +1475,8 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         (&index.whole_columns, &[][..])
     };
     let name = index_name(dialect, &table.name, columns);
+    let width = columns.len();
+    let places = columns.iter().map(|column| dialect.text(column)).collect();
     let columns = columns
         .iter()
         .map(|column| dialect.ident(column))
@@ -1492,6 +1497,8 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         table: dialect.qualified(home(graph, dialect), &table.name),
         table_literal: dialect.text(&table.name),
         columns,
+        places,
+        width,
         predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))
@@ -1827,7 +1834,7 @@ mod tests {
         let graph = graph("database = \"shop\"");
         let mysql = text(&graph, Dialect::Mariadb, "20_indexes.sql");
         assert!(
-            mysql.contains("ALTER TABLE `shop`.`orders`\n    ADD INDEX IF NOT EXISTS `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"),
+            mysql.contains("ALTER TABLE `shop`.`orders` ADD INDEX `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"),
             "{mysql}"
         );
         assert!(

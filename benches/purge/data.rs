@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use postgres::Client;
+use windrow::bundle::Statement;
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
 use windrow::graph::{self, Graph};
@@ -15,7 +16,7 @@ use crate::connect;
 pub(crate) const SPEC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/dolphinscheduler.toml");
 
 /// What the limit deletes and the digest counts.
-const TABLES: [&str; 11] = [
+pub(crate) const TABLES: [&str; 11] = [
     "t_ds_alert",
     "t_ds_alert_send_status",
     "t_ds_command",
@@ -30,7 +31,7 @@ const TABLES: [&str; 11] = [
 ];
 
 /// The limit knows no families that share a member, nor roots below others. The history marks their links with task 0.
-const WITHOUT_SHARED_MEMBERS: &str =
+pub(crate) const WITHOUT_SHARED_MEMBERS: &str =
     "DELETE FROM t_ds_relation_workflow_instance WHERE parent_task_instance_id = 0;
      DELETE FROM t_ds_relation_sub_workflow WHERE greatest(parent_workflow_instance_id, sub_workflow_instance_id) > 1000000000";
 
@@ -52,12 +53,31 @@ pub(crate) fn graph() -> Result<Graph> {
     Ok(graph::build(&spec, &text).0)
 }
 
+/// How many families the history has.
+pub(crate) fn families() -> Result<u32> {
+    std::env::var("WINDROW_BENCH_FAMILIES")
+        .map_or(Ok(42_000), |number| number.parse())
+        .context("WINDROW_BENCH_FAMILIES is not a number")
+}
+
+/// The control schema and the statements that install it.
+pub(crate) fn statements(dialect: Dialect) -> Result<(String, Vec<Statement>)> {
+    let bundle = render::bundle(&graph()?, dialect)?;
+    let numbered = bundle.files.into_iter().filter(|file| {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("90")
+    });
+    Ok((
+        bundle.control,
+        numbered.flat_map(|file| file.statements).collect(),
+    ))
+}
+
 /// A durable server with the history in a database that every run copies.
 pub(crate) struct Lab {
     server: Postgres,
     admin: Client,
     pub(crate) control: String,
-    pub(crate) families: u32,
     /// All rows of the history.
     pub(crate) rows: i64,
     /// The moment from which all cutoffs are counted.
@@ -66,9 +86,6 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn open() -> Result<Self> {
-        let families = std::env::var("WINDROW_BENCH_FAMILIES")
-            .map_or(Ok(42_000), |number| number.parse())
-            .context("WINDROW_BENCH_FAMILIES is not a number")?;
         let server = Postgres::start(&Settings {
             durable: true,
             extra: [
@@ -84,15 +101,11 @@ impl Lab {
         admin.batch_execute("CREATE DATABASE history")?;
         let mut client = connect(&server.url("history", "postgres"))?;
         client.batch_execute(SCHEMA_34)?;
-        client.batch_execute(&format!("SET {FAMILIES_SETTING} = {families}"))?;
+        client.batch_execute(&format!("SET {FAMILIES_SETTING} = {}", families()?))?;
         client.batch_execute(HISTORY_34)?;
         client.batch_execute(WITHOUT_SHARED_MEMBERS)?;
-        let bundle = render::bundle(&graph()?, Dialect::Postgres)?;
-        let numbered = bundle.files.iter().filter(|file| {
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("90")
-        });
-        for statement in numbered.flat_map(|file| &file.statements) {
+        let (control, statements) = statements(Dialect::Postgres)?;
+        for statement in &statements {
             client
                 .batch_execute(&statement.sql)
                 .with_context(|| format!("cannot {}", statement.what))?;
@@ -106,8 +119,7 @@ impl Lab {
         let mut lab = Self {
             server,
             admin,
-            control: bundle.control,
-            families,
+            control,
             rows: 0,
             as_of,
         };

@@ -2,12 +2,14 @@
 //!
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
-//! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` (a list of
-//! limit, outbox, flat, live, generate) what is measured. Exits with 1 when a bar is missed.
+//! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` what is measured:
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate). Exits with 1 when a
+//! bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
 
 mod data;
+mod innodb;
 mod report;
 
 use std::env;
@@ -23,9 +25,10 @@ use postgres::{Client, NoTls, Statement};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::render;
+use windrow::sandbox::mysql::Flavour;
 
 use data::Lab;
-use report::{Report, median, percentile};
+use report::{LIVE_RANKS, Report, median, percentile};
 
 const ROUNDS: usize = 3;
 
@@ -34,6 +37,15 @@ const POLL: Duration = Duration::from_millis(4);
 
 /// How long the live load is watched without a purge, per round.
 const QUIET: Duration = Duration::from_secs(8);
+
+/// Rows per CPU second beside the limit of the engine.
+const SPEED_BAR: f64 = 0.85;
+
+/// What a row may cost at the end of a run beside what it costs at the beginning.
+const FLAT_BAR: f64 = 1.1;
+
+/// The 99th percentile of a live load during a purge beside that without one.
+const LIVE_BAR: f64 = 4.0;
 
 /// How long the naive loop may take.
 const NAIVE_SECONDS: u64 = 60;
@@ -44,30 +56,72 @@ fn main() -> Result<ExitCode> {
         println!("nothing to do: start it with `cargo bench --bench purge`");
         return Ok(ExitCode::SUCCESS);
     }
-    let only = env::var("WINDROW_BENCH_ONLY").unwrap_or_default();
-    let wanted = |part: &str| only.is_empty() || only.split(',').any(|name| name == part);
-    let started = Instant::now();
-    let mut lab = Lab::open()?;
-    let mut report = Report::new(lab.families, lab.rows);
+    let plan = Plan::from_environment();
+    let mut missed = false;
+    let mut tables = Vec::new();
+    for server in SERVERS.into_iter().filter(|server| plan.has(server)) {
+        let started = Instant::now();
+        let report = match server {
+            "mysql" => innodb::measure(Flavour::Mysql, &plan)?,
+            "mariadb" => innodb::measure(Flavour::Mariadb, &plan)?,
+            _ => measure(&plan)?,
+        };
+        missed |= report.missed();
+        tables.push(report.markdown(started.elapsed()));
+    }
+    println!("{}", tables.join("\n\n"));
+    Ok(ExitCode::from(u8::from(missed)))
+}
 
+const SERVERS: [&str; 3] = ["postgres", "mysql", "mariadb"];
+
+/// What is to be measured.
+struct Plan {
+    servers: Vec<String>,
+    parts: Vec<String>,
+}
+
+impl Plan {
+    fn from_environment() -> Self {
+        let only = env::var("WINDROW_BENCH_ONLY").unwrap_or_default();
+        let (servers, parts) = only
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .partition(|name| SERVERS.contains(&name.as_str()));
+        Self { servers, parts }
+    }
+
+    fn has(&self, server: &str) -> bool {
+        self.servers.is_empty() || self.servers.iter().any(|name| name == server)
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.parts.is_empty() || self.parts.iter().any(|name| name == part)
+    }
+}
+
+/// Everything that the plan wants on PostgreSQL.
+fn measure(plan: &Plan) -> Result<Report> {
+    let mut lab = Lab::open()?;
+    let mut report = Report::new("PostgreSQL", data::families()?, lab.rows);
     let mut plain = Vec::new();
-    if wanted("limit") {
+    if plan.wants("limit") {
         plain = against_the_limit(&mut lab, false, &mut report)?;
     }
-    if wanted("outbox") {
+    if plan.wants("outbox") {
         against_the_limit(&mut lab, true, &mut report)?;
     }
-    if wanted("flat") {
+    if plan.wants("flat") {
         flatness(&mut lab, plain, &mut report)?;
     }
-    if wanted("live") {
+    if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
     }
-    if wanted("generate") {
+    if plan.wants("generate") {
         generate(&mut report)?;
     }
-    println!("{}", report.markdown(started.elapsed()));
-    Ok(ExitCode::from(u8::from(report.missed())))
+    Ok(report)
 }
 
 /// What one run did and took.
@@ -125,8 +179,50 @@ fn backend(client: &mut Client) -> Result<u32> {
     Ok(pid.unsigned_abs())
 }
 
-/// Runs `work` on the first client while the second reads rows, batches and time of the last commit with `progress`.
+/// Does the work while looking at its CPU seconds and its progress: rows, batches and the time of the last commit.
 fn observed(
+    poll: Duration,
+    cpu: impl Fn() -> f64,
+    mut progress: impl FnMut() -> Result<Option<(i64, i64, f64)>>,
+    work: impl FnOnce() -> Result<()> + Send,
+) -> Result<Run> {
+    let cpu_before = cpu();
+    let began = Instant::now();
+    let mut samples = vec![[0.0; 3]];
+    let mut longest: f64 = 0.0;
+    let mut last_commit = None;
+    let (rows, batches) = thread::scope(|scope| -> Result<_> {
+        let worker = scope.spawn(work);
+        loop {
+            let ended = worker.is_finished();
+            let (cpu, wall) = (cpu() - cpu_before, began.elapsed().as_secs_f64());
+            let (rows, batches, commit) = progress()?.unwrap_or_default();
+            if rows as f64 > samples[samples.len() - 1][0] {
+                if let Some(last) = last_commit {
+                    longest = longest.max((commit - last) * 1e3);
+                }
+                last_commit = Some(commit);
+                samples.push([rows as f64, cpu, wall]);
+            }
+            if ended {
+                worker.join().expect("the worker does not panic")?;
+                return Ok((rows, batches));
+            }
+            sleep(poll);
+        }
+    })?;
+    Ok(Run {
+        rows,
+        batches,
+        cpu: cpu() - cpu_before,
+        wall: began.elapsed().as_secs_f64(),
+        samples,
+        longest,
+    })
+}
+
+/// The same with two clients of PostgreSQL: one works, the other reads the progress with a statement.
+fn watched(
     worker: &mut Client,
     reader: &mut Client,
     progress: &str,
@@ -134,43 +230,15 @@ fn observed(
 ) -> Result<Run> {
     let pid = backend(worker)?;
     let progress = reader.prepare(progress)?;
-    let cpu_before = cpu_seconds(pid);
-    let began = Instant::now();
-    let mut samples = vec![[0.0; 3]];
-    let mut longest: f64 = 0.0;
-    let mut last_commit = None;
-    let (rows, batches) = thread::scope(|scope| -> Result<_> {
-        let worker = scope.spawn(move || work(worker));
-        loop {
-            let ended = worker.is_finished();
-            let (cpu, wall) = (cpu_seconds(pid) - cpu_before, began.elapsed().as_secs_f64());
-            let (mut rows, mut batches) = (0, 0);
-            if let Some(row) = reader.query_opt(&progress, &[])? {
-                let commit: f64 = row.get(2);
-                (rows, batches) = (row.get::<_, i64>(0), row.get::<_, i64>(1));
-                if rows as f64 > samples[samples.len() - 1][0] {
-                    if let Some(last) = last_commit {
-                        longest = longest.max((commit - last) * 1e3);
-                    }
-                    last_commit = Some(commit);
-                    samples.push([rows as f64, cpu, wall]);
-                }
-            }
-            if ended {
-                worker.join().expect("the worker does not panic")?;
-                return Ok((rows, batches));
-            }
-            sleep(POLL);
-        }
-    })?;
-    Ok(Run {
-        rows,
-        batches,
-        cpu: cpu_seconds(pid) - cpu_before,
-        wall: began.elapsed().as_secs_f64(),
-        samples,
-        longest,
-    })
+    observed(
+        POLL,
+        || cpu_seconds(pid),
+        || {
+            let row = reader.query_opt(&progress, &[])?;
+            Ok(row.map(|row| (row.get(0), row.get(1), row.get(2))))
+        },
+        || work(worker),
+    )
 }
 
 /// `CALL run` on a fresh copy that is open in both clients.
@@ -182,7 +250,7 @@ fn windrow_run(lab: &Lab, worker: &mut Client, reader: &mut Client) -> Result<Ru
         lab.control
     );
     let mut answer = Value::Null;
-    let run = observed(worker, reader, &progress, |client| {
+    let run = watched(worker, reader, &progress, |client| {
         answer = client.query_one(&call, &[])?.get(0);
         Ok(())
     })?;
@@ -213,16 +281,13 @@ fn against_the_limit(lab: &mut Lab, outbox: bool, report: &mut Report) -> Result
             "windrow left {left:?}, the limit {expected:?}"
         );
     }
-    let rows = ours[0].rows;
-    report.speed(
-        outbox,
-        rows,
-        &ours
-            .iter()
-            .map(|run| (run.cpu, run.wall))
-            .collect::<Vec<_>>(),
-        &limits,
-    );
+    let with = if outbox { ", files recorded" } else { "" };
+    let limit = format!("one DELETE per table, one transaction{with}");
+    let times: Vec<_> = ours.iter().map(|run| (run.cpu, run.wall)).collect();
+    report.variant(&format!("windrow{with}"), ours[0].rows, &times);
+    report.variant(&limit, ours[0].rows, &limits);
+    let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
+    report.ratio(&limit, &cpu(&times), &cpu(&limits), Some(SPEED_BAR));
     if !outbox {
         report.batches(
             ours[0].batches,
@@ -251,13 +316,17 @@ fn flatness(lab: &mut Lab, mut plain: Vec<Run>, report: &mut Report) -> Result<(
     worker.batch_execute(data::NAIVE_SETUP)?;
     let _snapshot = lab.old_snapshot()?;
     let script = data::naive(lab, NAIVE_SECONDS);
-    let naive = observed(&mut worker, &mut reader, data::NAIVE_PROGRESS, |client| {
+    let naive = watched(&mut worker, &mut reader, data::NAIVE_PROGRESS, |client| {
         Ok(client.batch_execute(&script)?)
     })?;
 
     let steepness = |runs: &[Run]| runs.iter().map(Run::steepness).collect::<Vec<_>>();
-    report.flat("plain", &steepness(&plain));
-    report.flat("with an old snapshot open", &steepness(&held));
+    report.flat("plain", &steepness(&plain), Some(FLAT_BAR));
+    report.flat(
+        "with an old snapshot open",
+        &steepness(&held),
+        Some(FLAT_BAR),
+    );
     report.naive(&naive.deciles(1), naive.rows, naive.wall);
     let middle = |runs: &[Run]| {
         let all: Vec<[f64; 10]> = runs.iter().map(|run| run.deciles(1)).collect();
@@ -285,55 +354,64 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let (mut quiet, mut busy, mut longest) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         lab.fresh(true)?;
-        quiet.extend(under_load(lab, || sleep(QUIET))?);
+        quiet.extend(on_time(writers(lab)?, || sleep(QUIET))?);
         let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
         let mut purge = Ok(());
-        busy.extend(under_load(lab, || {
+        busy.extend(on_time(writers(lab)?, || {
             purge = windrow_run(lab, &mut worker, &mut reader).map(|run| longest.push(run.longest));
         })?);
         purge?;
     }
     report.live(
-        [50.0, 99.0, 100.0].map(|rank| percentile(&mut quiet, rank)),
-        [50.0, 99.0, 100.0].map(|rank| percentile(&mut busy, rank)),
+        LIVE_RANKS.map(|rank| percentile(&mut quiet, rank)),
+        LIVE_RANKS.map(|rank| percentile(&mut busy, rank)),
         &longest,
         busy.len(),
+        Some(LIVE_BAR),
     );
     Ok(())
 }
 
-/// Two sessions with 50 transactions a second each while `work` lasts; latencies in milliseconds, counted from the
-/// moment at which a transaction was due.
-fn under_load(lab: &Lab, work: impl FnOnce()) -> Result<Vec<f64>> {
-    const EVERY: Duration = Duration::from_millis(20);
-    let ended = AtomicBool::new(false);
-    let mut sessions = [lab.connect()?, lab.connect()?];
-    let mut prepared = Vec::new();
-    for session in &mut sessions {
-        prepared.push(
-            data::LIVE
+/// Two sessions that each do what an instance with two tasks does.
+fn writers(lab: &Lab) -> Result<Vec<impl FnMut() -> Result<()> + Send>> {
+    (0..2)
+        .map(|_| {
+            let mut session = lab.connect()?;
+            let statements = data::LIVE
                 .iter()
                 .map(|sql| session.prepare(sql))
-                .collect::<Result<Vec<Statement>, _>>()?,
-        );
-    }
+                .collect::<Result<Vec<Statement>, _>>()?;
+            Ok(move || {
+                let mut transaction = session.transaction()?;
+                let id: i32 = transaction.query_one(&statements[0], &[])?.get(0);
+                for statement in &statements[1..] {
+                    transaction.execute(statement, &[&id])?;
+                }
+                Ok(transaction.commit()?)
+            })
+        })
+        .collect()
+}
+
+/// Every session does 50 transactions a second while `work` lasts; latencies in milliseconds, counted from the moment
+/// at which a transaction was due.
+fn on_time(
+    sessions: Vec<impl FnMut() -> Result<()> + Send>,
+    work: impl FnOnce(),
+) -> Result<Vec<f64>> {
+    const EVERY: Duration = Duration::from_millis(20);
+    let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        let writers: Vec<_> = sessions
-            .iter_mut()
-            .zip(&prepared)
-            .map(|(session, statements)| {
+        let sessions: Vec<_> = sessions
+            .into_iter()
+            .map(|mut transaction| {
                 let ended = &ended;
                 scope.spawn(move || -> Result<Vec<f64>> {
                     let mut latencies = Vec::new();
                     let mut due = Instant::now();
                     while !ended.load(Ordering::Relaxed) {
                         sleep(due.saturating_duration_since(Instant::now()));
-                        let mut transaction = session.transaction()?;
-                        let id: i32 = transaction.query_one(&statements[0], &[])?.get(0);
-                        for statement in &statements[1..] {
-                            transaction.execute(statement, &[&id])?;
-                        }
-                        transaction.commit()?;
+                        transaction()?;
                         latencies.push(due.elapsed().as_secs_f64() * 1e3);
                         due += EVERY;
                     }
@@ -344,8 +422,8 @@ fn under_load(lab: &Lab, work: impl FnOnce()) -> Result<Vec<f64>> {
         work();
         ended.store(true, Ordering::Relaxed);
         let mut all = Vec::new();
-        for writer in writers {
-            all.extend(writer.join().expect("a session does not panic")?);
+        for session in sessions {
+            all.extend(session.join().expect("a session does not panic")?);
         }
         Ok(all)
     })

@@ -3,12 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Rows per CPU second beside the limit of the engine.
-const SPEED_BAR: f64 = 0.85;
-/// What a row may cost at the end of a run beside what it costs at the beginning.
-const FLAT_BAR: f64 = 1.10;
-/// The 99th percentile of a live load during a purge beside that without one.
-const LIVE_BAR: f64 = 4.0;
+/// The percentiles of latencies that are told.
+pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
 /// Collects the figures.
 pub(crate) struct Report {
@@ -17,11 +13,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(families: u32, rows: i64) -> Self {
+    pub(crate) fn new(server: &str, families: u32, rows: i64) -> Self {
         Self {
             lines: vec![
                 format!(
-                    "History of {families} families, {rows} rows. Medians with the least and the most of the rounds.\n"
+                    "{server}: history of {families} families, {rows} rows. Medians with the least and the most of the rounds.\n"
                 ),
                 "| what | figure |".to_owned(),
                 "|---|---|".to_owned(),
@@ -40,44 +36,42 @@ impl Report {
         self.bars.push((what, reached));
     }
 
-    /// CPU and wall seconds of windrow and of the limit, for the same rows; runs of one round have the same index.
-    pub(crate) fn speed(
-        &mut self,
-        outbox: bool,
-        rows: i64,
-        ours: &[(f64, f64)],
-        limits: &[(f64, f64)],
-    ) {
-        let with = if outbox { ", files recorded" } else { "" };
-        let per = |seconds: &dyn Fn(&(f64, f64)) -> f64, runs: &[(f64, f64)]| {
-            runs.iter()
-                .map(|run| rows as f64 / seconds(run))
+    /// `median (least–most)` of a figure.
+    pub(crate) fn range(&mut self, what: &str, values: &[f64], digits: usize) {
+        self.line(what, range(values, digits));
+    }
+
+    /// CPU and wall seconds of one way to delete these rows.
+    pub(crate) fn variant(&mut self, name: &str, rows: i64, times: &[(f64, f64)]) {
+        let per = |seconds: &dyn Fn(&(f64, f64)) -> f64| {
+            times
+                .iter()
+                .map(|time| rows as f64 / seconds(time))
                 .collect::<Vec<_>>()
         };
-        for (name, runs) in [
-            ("windrow", ours),
-            ("one DELETE per table, one transaction", limits),
-        ] {
-            self.line(
-                &format!("{name}{with}: rows per CPU second ({rows} rows)"),
-                range(&per(&|run| run.0, runs), 0),
-            );
-            self.line(
-                &format!("{name}{with}: rows per second"),
-                range(&per(&|run| run.1, runs), 0),
-            );
-        }
+        self.range(
+            &format!("{name}: rows per CPU second ({rows} rows)"),
+            &per(&|time| time.0),
+            0,
+        );
+        self.range(&format!("{name}: rows per second"), &per(&|time| time.1), 0);
+    }
+
+    /// The CPU of windrow and of another for the same rows; runs of one round have the same index.
+    pub(crate) fn ratio(&mut self, other: &str, ours: &[f64], theirs: &[f64], bar: Option<f64>) {
         let ratios: Vec<f64> = ours
             .iter()
-            .zip(limits)
-            .map(|(our, limit)| limit.0 / our.0)
+            .zip(theirs)
+            .map(|(our, their)| their / our)
             .collect();
-        self.line(&format!("windrow / limit{with}, by CPU"), range(&ratios, 2));
-        let ratio = median(&ratios);
-        self.bar(
-            format!("at least {SPEED_BAR} of the limit's rows per CPU second{with}: {ratio:.2}"),
-            ratio >= SPEED_BAR,
-        );
+        self.range(&format!("windrow / {other}, by CPU"), &ratios, 2);
+        if let Some(bar) = bar {
+            let ratio = median(&ratios);
+            self.bar(
+                format!("rows per CPU second, at least {bar} times those of {other}: {ratio:.2}"),
+                ratio >= bar,
+            );
+        }
     }
 
     pub(crate) fn batches(&mut self, batches: i64, longest: &[f64]) {
@@ -85,16 +79,18 @@ impl Report {
         self.line("longest batch transaction, ms", range(longest, 0));
     }
 
-    pub(crate) fn flat(&mut self, when: &str, steepness: &[f64]) {
+    pub(crate) fn flat(&mut self, when: &str, steepness: &[f64], bar: Option<f64>) {
         self.line(
             &format!("CPU per row, last tenth of the run / first, {when}"),
             range(steepness, 2),
         );
-        let ratio = median(steepness);
-        self.bar(
-            format!("flat within 10 %, {when}: {ratio:.2}"),
-            ratio <= FLAT_BAR,
-        );
+        if let Some(bar) = bar {
+            let ratio = median(steepness);
+            self.bar(
+                format!("cost per row at most {bar} times that at the start, {when}: {ratio:.2}"),
+                ratio <= bar,
+            );
+        }
     }
 
     pub(crate) fn naive(&mut self, deciles: &[f64; 10], rows: i64, wall: f64) {
@@ -108,7 +104,14 @@ impl Report {
     }
 
     /// Latencies at the 50th, 99th and 100th percentile.
-    pub(crate) fn live(&mut self, quiet: [f64; 3], busy: [f64; 3], longest: &[f64], number: usize) {
+    pub(crate) fn live(
+        &mut self,
+        quiet: [f64; 3],
+        busy: [f64; 3],
+        longest: &[f64],
+        number: usize,
+        bar: Option<f64>,
+    ) {
         let show = |ms: [f64; 3]| format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]);
         self.line(
             "100 small transactions a second, no purge: p50 / p99 / longest, ms",
@@ -124,10 +127,12 @@ impl Report {
         );
         let ratio = busy[1] / quiet[1];
         self.line("p99 with / without a purge", format!("{ratio:.1}"));
-        self.bar(
-            format!("p99 at most {LIVE_BAR} times that without a purge: {ratio:.1}"),
-            ratio <= LIVE_BAR,
-        );
+        if let Some(bar) = bar {
+            self.bar(
+                format!("p99 at most {bar} times that without a purge: {ratio:.1}"),
+                ratio <= bar,
+            );
+        }
     }
 
     pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {

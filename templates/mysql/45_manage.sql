@@ -558,25 +558,14 @@ BEGIN
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
         5, 'index', n.index_name,
-        IF(n.usable > 0, 'ok', 'violation'),
+        IF(n.usable, 'ok', 'violation'),
         CASE
-            WHEN n.usable > 0 THEN 'valid'
-            WHEN n.columns > 0 THEN '{% if maria %}IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED{% else %}INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE{% endif %}'
+            WHEN n.usable THEN 'valid'
+            WHEN n.found THEN '{% if maria %}IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED{% else %}INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE{% endif %}'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (
-        SELECT n.table_name, n.index_name, COUNT(s.index_name) AS columns, COUNT(CASE WHEN s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %} THEN 1 END) AS usable
-        FROM (
-{%- for index in indexes %}
-            SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name{% if not loop.last %}
-            UNION ALL{% endif %}
-{%- endfor %}
-        ) AS n
-        LEFT JOIN information_schema.statistics AS s
-            ON s.table_schema = {{ schema_literal }}
-            AND s.table_name = n.table_name
-            AND s.index_name = n.index_name
-        GROUP BY n.table_name, n.index_name
+        {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent(prefix="        ") }}
     ) AS n;
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)

@@ -30,3 +30,48 @@ COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM
 {% macro body_hash(x) -%}
 LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE({{ x }}, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12)
 {%- endmacro body_hash %}
+
+{#- The indexes that lead with the columns of a wanted one, whoever made them, and that the optimizer may use. -#}
+{% macro serving(index, database, maria) -%}
+SELECT s.index_name
+FROM information_schema.statistics AS s
+WHERE s.table_schema = {{ database }}
+  AND s.table_name = {{ index.table_literal }}
+  AND (s.seq_in_index, s.column_name) IN ({% for column in index.places %}({{ loop.index }}, {{ column }}){% if not loop.last %}, {% endif %}{% endfor %})
+  AND s.collation = 'A'
+  AND s.sub_part IS NULL
+  AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %}
+GROUP BY s.index_name
+HAVING COUNT(*) = {{ index.width }}
+{%- endmacro serving %}
+
+{#- Of every index that the statements need, whether one that leads with its columns may be used, and whether its own name
+    is there. -#}
+{% macro served(indexes, database, maria) -%}
+SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
+FROM (
+    SELECT
+        w.table_name,
+        w.index_name,
+        COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %} THEN 1 END) = w.width AS usable,
+        COALESCE(s.index_name = w.index_name, false) AS found
+    FROM (
+{%- for index in indexes %}
+{%- for column in index.places %}
+        SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name, {{ index.width }} AS width, {{ loop.index }} AS place, {{ column }} AS column_name
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS w
+    LEFT JOIN information_schema.statistics AS s
+        ON s.table_schema = {{ database }}
+        AND s.table_name = w.table_name
+        AND s.seq_in_index = w.place
+        AND LOWER(s.column_name) = LOWER(w.column_name)
+    GROUP BY w.table_name, w.index_name, w.width, s.index_name
+) AS c
+GROUP BY c.table_name, c.index_name
+{%- endmacro served %}

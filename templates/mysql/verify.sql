@@ -19,19 +19,10 @@ ORDER BY o.edge;
 
 -- Indexes that the statements need.
 --# indexes
-SELECT n.index_name, n.table_name, COUNT(s.index_name) > 0 AS usable
+SELECT n.index_name, n.table_name, n.usable
 FROM (
-{%- for index in indexes %}
-    SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name{% if not loop.last %}
-    UNION ALL{% endif %}
-{%- endfor %}
+    {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent }}
 ) AS n
-LEFT JOIN information_schema.statistics AS s
-    ON s.table_schema = {{ schema_literal }}
-    AND s.table_name = n.table_name
-    AND s.index_name = n.index_name
-    AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %}
-GROUP BY n.index_name, n.table_name
 ORDER BY n.index_name;
 
 -- Whose rights the routines, the views and the event have, and whether that role is still there.

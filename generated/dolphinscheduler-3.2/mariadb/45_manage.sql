@@ -538,7 +538,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 920f17faf647]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body c9611b6ae883]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -720,40 +720,55 @@ BEGIN
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
     SELECT
         5, 'index', n.index_name,
-        IF(n.usable > 0, 'ok', 'violation'),
+        IF(n.usable, 'ok', 'violation'),
         CASE
-            WHEN n.usable > 0 THEN 'valid'
-            WHEN n.columns > 0 THEN 'IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED'
+            WHEN n.usable THEN 'valid'
+            WHEN n.found THEN 'IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (
-        SELECT n.table_name, n.index_name, COUNT(s.index_name) AS columns, COUNT(CASE WHEN s.ignored = 'NO' THEN 1 END) AS usable
+        SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
         FROM (
-            SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_process_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_process_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_dq_execute_result' AS table_name, 'windrow_t_ds_dq_execute_result_process_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_dq_execute_result' AS table_name, 'windrow_t_ds_dq_execute_result_task_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_dq_task_statistics_value' AS table_name, 'windrow_t_ds_dq_task_statistics_value_task_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_process_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_process_instance' AS table_name, 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87' AS index_name
-            UNION ALL
-            SELECT 't_ds_task_group_queue' AS table_name, 'windrow_t_ds_task_group_queue_process_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_task_group_queue' AS table_name, 'windrow_t_ds_task_group_queue_task_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_process_instance_id' AS index_name
-        ) AS n
-        LEFT JOIN information_schema.statistics AS s
-            ON s.table_schema = 'dolphinscheduler'
-            AND s.table_name = n.table_name
-            AND s.index_name = n.index_name
-        GROUP BY n.table_name, n.index_name
+            SELECT
+                w.table_name,
+                w.index_name,
+                COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.ignored = 'NO' THEN 1 END) = w.width AS usable,
+                COALESCE(s.index_name = w.index_name, false) AS found
+            FROM (
+                SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_process_instance_id' AS index_name, 1 AS width, 1 AS place, 'process_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_process_instance_id' AS index_name, 1 AS width, 1 AS place, 'process_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_dq_execute_result' AS table_name, 'windrow_t_ds_dq_execute_result_process_instance_id' AS index_name, 1 AS width, 1 AS place, 'process_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_dq_execute_result' AS table_name, 'windrow_t_ds_dq_execute_result_task_instance_id' AS index_name, 1 AS width, 1 AS place, 'task_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_dq_task_statistics_value' AS table_name, 'windrow_t_ds_dq_task_statistics_value_task_instance_id' AS index_name, 1 AS width, 1 AS place, 'task_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_process_instance_id' AS index_name, 1 AS width, 1 AS place, 'process_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_process_instance' AS table_name, 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87' AS index_name, 4 AS width, 1 AS place, 'project_code' AS column_name
+                UNION ALL
+                SELECT 't_ds_process_instance' AS table_name, 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87' AS index_name, 4 AS width, 2 AS place, 'is_sub_process' AS column_name
+                UNION ALL
+                SELECT 't_ds_process_instance' AS table_name, 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87' AS index_name, 4 AS width, 3 AS place, 'end_time' AS column_name
+                UNION ALL
+                SELECT 't_ds_process_instance' AS table_name, 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+                UNION ALL
+                SELECT 't_ds_task_group_queue' AS table_name, 'windrow_t_ds_task_group_queue_process_id' AS index_name, 1 AS width, 1 AS place, 'process_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_task_group_queue' AS table_name, 'windrow_t_ds_task_group_queue_task_id' AS index_name, 1 AS width, 1 AS place, 'task_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_process_instance_id' AS index_name, 1 AS width, 1 AS place, 'process_instance_id' AS column_name
+            ) AS w
+            LEFT JOIN information_schema.statistics AS s
+                ON s.table_schema = 'dolphinscheduler'
+                AND s.table_name = w.table_name
+                AND s.seq_in_index = w.place
+                AND LOWER(s.column_name) = LOWER(w.column_name)
+            GROUP BY w.table_name, w.index_name, w.width, s.index_name
+        ) AS c
+        GROUP BY c.table_name, c.index_name
     ) AS n;
 
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)

@@ -548,7 +548,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 70f2904f949b]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 403f48652cd6]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -730,30 +730,45 @@ BEGIN
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT
         5, 'index', n.index_name,
-        IF(n.usable > 0, 'ok', 'violation'),
+        IF(n.usable, 'ok', 'violation'),
         CASE
-            WHEN n.usable > 0 THEN 'valid'
-            WHEN n.columns > 0 THEN 'INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE'
+            WHEN n.usable THEN 'valid'
+            WHEN n.found THEN 'INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (
-        SELECT n.table_name, n.index_name, COUNT(s.index_name) AS columns, COUNT(CASE WHEN s.is_visible = 'YES' THEN 1 END) AS usable
+        SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
         FROM (
-            SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_workflow_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_workflow_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_workflow_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_workflow_instance_id' AS index_name
-            UNION ALL
-            SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name
-        ) AS n
-        LEFT JOIN information_schema.statistics AS s
-            ON s.table_schema = 'dolphinscheduler'
-            AND s.table_name = n.table_name
-            AND s.index_name = n.index_name
-        GROUP BY n.table_name, n.index_name
+            SELECT
+                w.table_name,
+                w.index_name,
+                COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
+                COALESCE(s.index_name = w.index_name, false) AS found
+            FROM (
+                SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+                UNION ALL
+                SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 1 AS place, 'project_code' AS column_name
+                UNION ALL
+                SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 2 AS place, 'is_sub_workflow' AS column_name
+                UNION ALL
+                SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 3 AS place, 'end_time' AS column_name
+                UNION ALL
+                SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+            ) AS w
+            LEFT JOIN information_schema.statistics AS s
+                ON s.table_schema = 'dolphinscheduler'
+                AND s.table_name = w.table_name
+                AND s.seq_in_index = w.place
+                AND LOWER(s.column_name) = LOWER(w.column_name)
+            GROUP BY w.table_name, w.index_name, w.width, s.index_name
+        ) AS c
+        GROUP BY c.table_name, c.index_name
     ) AS n;
 
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)

@@ -75,24 +75,41 @@ FROM (
 ORDER BY o.edge;
 
 -- Indexes that the statements need.
-SELECT n.index_name, n.table_name, COUNT(s.index_name) > 0 AS usable
+SELECT n.index_name, n.table_name, n.usable
 FROM (
-    SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_workflow_instance_id' AS index_name
-    UNION ALL
-    SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_workflow_instance_id' AS index_name
-    UNION ALL
-    SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_workflow_instance_id' AS index_name
-    UNION ALL
-    SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_workflow_instance_id' AS index_name
-    UNION ALL
-    SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name
+    SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
+    FROM (
+        SELECT
+            w.table_name,
+            w.index_name,
+            COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
+            COALESCE(s.index_name = w.index_name, false) AS found
+        FROM (
+            SELECT 't_ds_alert' AS table_name, 'windrow_t_ds_alert_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+            UNION ALL
+            SELECT 't_ds_command' AS table_name, 'windrow_t_ds_command_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+            UNION ALL
+            SELECT 't_ds_error_command' AS table_name, 'windrow_t_ds_error_command_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+            UNION ALL
+            SELECT 't_ds_task_instance' AS table_name, 'windrow_t_ds_task_instance_workflow_instance_id' AS index_name, 1 AS width, 1 AS place, 'workflow_instance_id' AS column_name
+            UNION ALL
+            SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 1 AS place, 'project_code' AS column_name
+            UNION ALL
+            SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 2 AS place, 'is_sub_workflow' AS column_name
+            UNION ALL
+            SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 3 AS place, 'end_time' AS column_name
+            UNION ALL
+            SELECT 't_ds_workflow_instance' AS table_name, 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+        ) AS w
+        LEFT JOIN information_schema.statistics AS s
+            ON s.table_schema = 'dolphinscheduler'
+            AND s.table_name = w.table_name
+            AND s.seq_in_index = w.place
+            AND LOWER(s.column_name) = LOWER(w.column_name)
+        GROUP BY w.table_name, w.index_name, w.width, s.index_name
+    ) AS c
+    GROUP BY c.table_name, c.index_name
 ) AS n
-LEFT JOIN information_schema.statistics AS s
-    ON s.table_schema = 'dolphinscheduler'
-    AND s.table_name = n.table_name
-    AND s.index_name = n.index_name
-    AND s.is_visible = 'YES'
-GROUP BY n.index_name, n.table_name
 ORDER BY n.index_name;
 
 -- Whose rights the routines, the views and the event have, and whether that role is still there.

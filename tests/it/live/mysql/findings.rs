@@ -157,6 +157,51 @@ fn each_misfit_has_its_code() {
 }
 
 #[test]
+fn an_index_of_the_application_serves() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        let (hide, show) = match flavour {
+            Flavour::Mariadb => ("IGNORED", "NOT IGNORED"),
+            Flavour::Mysql => ("INVISIBLE", "VISIBLE"),
+        };
+        server.sql(&format!(
+            "CREATE INDEX reversed ON t_ds_alert (project_code, workflow_instance_id);
+             CREATE INDEX hidden ON t_ds_command (workflow_instance_id, id) {hide};
+             CREATE INDEX longer ON t_ds_error_command (workflow_instance_id, id);
+             CREATE INDEX roots ON t_ds_workflow_instance (project_code, is_sub_workflow, END_TIME, id, state)"
+        ));
+        server
+            .windrow("install SPEC --quiet")
+            .expect(0, &[])
+            .without(&["Duplicate index"]);
+        let made = "SELECT DISTINCT CONCAT(table_name, ' ', index_name) AS made FROM information_schema.statistics
+                    WHERE table_schema = 'dolphinscheduler' AND index_name LIKE 'windrow%' ORDER BY made";
+        let expected = ["t_ds_alert", "t_ds_command"]
+            .map(|table| format!("{table} windrow_{table}_workflow_instance_id"));
+        assert_eq!(server.texts(made), expected, "{flavour:?}");
+        server.windrow("verify SPEC").expect(0, &["clean\n"]);
+
+        // Without the application's, windrow's own are wanted again; a hidden one is not replaced in silence.
+        server.sql(&format!(
+            "DROP INDEX longer ON t_ds_error_command;
+             ALTER TABLE t_ds_alert ALTER INDEX windrow_t_ds_alert_workflow_instance_id {hide}"
+        ));
+        server.windrow("verify SPEC").expect(
+            1,
+            &["missing on t_ds_error_command; run windrow install", hide],
+        );
+        server.windrow("install SPEC --quiet").expect(0, &[]);
+        server.sql(&format!(
+            "ALTER TABLE t_ds_alert ALTER INDEX windrow_t_ds_alert_workflow_instance_id {show}"
+        ));
+        server.windrow("verify SPEC").expect(0, &["clean\n"]);
+        assert_eq!(server.texts(made).len(), 3, "{flavour:?}");
+        server.windrow("uninstall SPEC --yes").expect(0, &[]);
+        assert_eq!(server.texts(made), [""; 0], "{flavour:?}");
+    }
+}
+
+#[test]
 fn a_full_scan_of_a_big_table_is_found() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);

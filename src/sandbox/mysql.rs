@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -151,8 +152,11 @@ impl Mysql {
                 drop(fs::remove_dir_all(server.instance.data()));
                 return Err(error);
             }
-            fs::write(server.configuration_file(), server.configuration(settings))
-                .context("cannot write `server.cnf`")?;
+            write_readable(
+                &server.configuration_file(),
+                &server.configuration(settings),
+            )
+            .context("cannot write `server.cnf`")?;
         }
         let program = &server.program;
         server
@@ -423,13 +427,19 @@ impl Template {
     }
 }
 
+/// Writes a file that the server's account can read, whatever the umask is.
+fn write_readable(path: &Path, text: &str) -> std::io::Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+}
+
 /// Makes a data directory. The user `root` of MySQL would otherwise exist for the socket only.
 fn initialise(instance: &Instance, flavour: Flavour, program: &Path) -> Result<()> {
     let data = format!("--datadir={}", instance.data().display());
     let command = match flavour {
         Flavour::Mysql => {
             let accounts = instance.dir.join("server.cnf");
-            fs::write(
+            write_readable(
                 &accounts,
                 "CREATE USER root@'127.0.0.1' IDENTIFIED BY '';\n\
                  GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n\

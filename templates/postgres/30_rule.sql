@@ -620,7 +620,7 @@ BEGIN
 {%- if edge.near %}
     -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
     {{ edge.near }} := {{ edge.keys }};
-    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::bigint - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
+    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::numeric - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
         {{ edge.near }} := ARRAY(
             SELECT t.{{ edge.column }}::{{ edge.key_type }}
             FROM {{ step.table }} AS t

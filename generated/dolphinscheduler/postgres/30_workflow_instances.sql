@@ -553,7 +553,7 @@ BEGIN
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
     -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
     n_t_ds_alert := k_t_ds_alert;
-    IF k_t_ds_alert[cardinality(k_t_ds_alert)]::bigint - k_t_ds_alert[1] < 4 * cardinality(k_t_ds_alert) THEN
+    IF k_t_ds_alert[cardinality(k_t_ds_alert)]::numeric - k_t_ds_alert[1] < 4 * cardinality(k_t_ds_alert) THEN
         n_t_ds_alert := ARRAY(
             SELECT t."alert_id"::integer
             FROM "public"."t_ds_alert_send_status" AS t
@@ -621,7 +621,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
     n_t_ds_task_instance := k_t_ds_task_instance;
-    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::bigint - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
+    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::numeric - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
         n_t_ds_task_instance := ARRAY(
             SELECT t."task_id"::integer
             FROM "public"."t_ds_task_group_queue" AS t
@@ -643,7 +643,7 @@ BEGIN
     -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
     -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
     n_t_ds_task_instance := k_t_ds_task_instance;
-    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::bigint - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
+    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::numeric - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
         n_t_ds_task_instance := ARRAY(
             SELECT t."task_instance_id"::integer
             FROM "public"."t_ds_task_instance_context" AS t
@@ -787,7 +787,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 8b75603d95d7]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 2396e257ceb7]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)

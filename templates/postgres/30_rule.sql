@@ -214,7 +214,8 @@ BEGIN
     v_seen := p_gone;
     WHILE cardinality(v_level) > 0 LOOP
         -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        IF p_lock THEN
+{%- for locking in [true, false] %}
+        {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
             SELECT
                 array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
                 array_agg(CASE
@@ -227,12 +228,15 @@ BEGIN
                 SELECT {{ rule.level_columns }}
                 FROM {{ rule.table }} AS i
                 WHERE i.{{ rule.key }} = ANY (v_level)
+{%- if locking %}
                 ORDER BY i.{{ rule.key }}
                 FOR UPDATE SKIP LOCKED
+{%- endif %}
             ) AS m
 {%- if rule.per %}
             LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope
 {%- endif %};
+{%- if locking %}
             IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
                 v_locked := v_locked || ARRAY(
                     SELECT i.{{ rule.key }}
@@ -242,23 +246,8 @@ BEGIN
                     SELECT m.id FROM unnest(n_id) AS m(id)
                 );
             END IF;
-        ELSE
-            SELECT
-                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
-                array_agg(CASE
-                    WHEN NOT m.root THEN NULL
-                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
-                    ELSE {% if rule.per %}coalesce(p.cutoff, v_default){% else %}v_default{% endif %}
-                END)
-            INTO n_id, n_final, n_root, n_ended,{% if rule.per %} n_record,{% endif %} n_cutoff
-            FROM (
-                SELECT {{ rule.level_columns }}
-                FROM {{ rule.table }} AS i
-                WHERE i.{{ rule.key }} = ANY (v_level)
-            ) AS m
-{%- if rule.per %}
-            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope
-{%- endif %};
+{%- endif %}
+{%- endfor %}
         END IF;
         EXIT WHEN n_id IS NULL;
         -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.

@@ -75,6 +75,20 @@ impl Calls {
         format!("CALL {}.{procedure}()", self.control)
     }
 
+    /// What follows a call that was cancelled, in the same session: it can end where the server lets nothing close the
+    /// ledger, and on MySQL it leaves its transaction open.
+    pub fn after_cancel(&self) -> Vec<String> {
+        match self.dialect {
+            Dialect::Postgres => vec![format!("SELECT {}.reap()", self.control)],
+            Dialect::Mysql | Dialect::Mariadb => {
+                vec![
+                    "ROLLBACK".to_owned(),
+                    format!("CALL {}.reap()", self.control),
+                ]
+            }
+        }
+    }
+
     /// Pauses; parameter: the reason.
     pub fn pause(&self) -> String {
         match self.dialect {

@@ -50,6 +50,11 @@ fn on_interrupt() {
         )]
         std::process::exit(2);
     }
+    repeat();
+}
+
+/// Cancels once more what did not end.
+pub fn repeat() {
     if let Some(cancel) = CANCEL
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

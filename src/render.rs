@@ -116,6 +116,8 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "run",
     "run_begin",
     "run_end",
+    "run_unlock",
+    "reap",
     "purge",
     "purge_begin",
     "purge_end",
@@ -138,6 +140,7 @@ const AUDITOR_PROCEDURES: &[&str] = &["preview", "verify", "run_result", "orphan
 /// See [`AUDITOR_PROCEDURES`].
 const OPERATOR_PROCEDURES: &[&str] = &[
     "run",
+    "reap",
     "purge",
     "pause",
     "resume",

@@ -16,6 +16,8 @@ use crate::report;
 use crate::ui::{Ui, count, counted};
 
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// MariaDB forgets a cancel that comes between some two statements of a procedure.
+const POLLS_PER_CANCEL: u32 = 4;
 
 /// Runs the rules.
 pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
@@ -113,6 +115,12 @@ fn call(
         });
         watch(&result, watcher, &progress, backend, total, procedure, ui)
     });
+    if rows.is_err() && interrupt::hit() {
+        for statement in session.calls.after_cancel() {
+            // Where the session is gone too, the next run does it.
+            let _ = session.database.execute(&statement);
+        }
+    }
     let document = document(rows.map_err(|error| interrupt::explain(error, &name))?)?;
     if document.is_null() {
         return Err(Failure::new(format!("`{name}` answered nothing"))
@@ -151,6 +159,7 @@ fn watch(
 ) -> Answer {
     let mut progress = ui.progress(what, total.filter(|total| *total > 0));
     let start = Instant::now();
+    let mut polls_since_interrupt = 0;
     loop {
         match result.recv_timeout(POLL_EVERY) {
             Ok(answer) => return answer,
@@ -158,6 +167,12 @@ fn watch(
                 return Err(Failure::new("the thread that runs ended without an answer").into());
             }
             Err(RecvTimeoutError::Timeout) => {}
+        }
+        if interrupt::hit() {
+            polls_since_interrupt += 1;
+            if polls_since_interrupt % POLLS_PER_CANCEL == 0 {
+                interrupt::repeat();
+            }
         }
         let Some(database) = &mut watcher else {
             continue;

@@ -934,16 +934,7 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error; MariaDB says the lines of the routines behind it.
-                GET DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
-                -- A sort that was cancelled says so in its own way.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
+                {{ w::diagnose(maria=maria) | indent(prefix="                ") }}
                 ROLLBACK;
             END;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -114,6 +114,24 @@ BEGIN
 {%- endfor %}
 END;
 
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
+-- very session, whose statement was killed. What they committed stays.
+--# create procedure {{ control }}.reap
+CREATE PROCEDURE {{ control }}.reap()
+SQL SECURITY DEFINER
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL {{ control }}.reap(); [body @body@]'
+BEGIN
+    UPDATE {{ control }}.run AS r
+    SET r.status = IF(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})) = r.backend_pid, 'cancelled', 'crashed'),
+        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
+        r.finished_at = (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+    WHERE r.status = 'running'
+      AND COALESCE(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})), CONNECTION_ID()) = CONNECTION_ID();
+    WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
+        DO RELEASE_LOCK({{ run_lock }});
+    END WHILE;
+END;
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
@@ -161,9 +179,9 @@ BEGIN
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
-        WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
-            DO RELEASE_LOCK({{ run_lock }});
-        END WHILE;
+        IF COALESCE(IS_USED_LOCK({{ run_lock }}), CONNECTION_ID()) = CONNECTION_ID() THEN
+            CALL {{ control }}.reap();
+        END IF;
         IF COALESCE(GET_LOCK({{ run_lock }}, 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK({{ run_lock }});
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -178,12 +196,6 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        UPDATE {{ control }}.run AS r
-        SET r.status = 'crashed',
-            r.reason = 'its session vanished; what it committed stays',
-            r.finished_at = (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
-        WHERE r.status = 'running'
-          AND (r.{{ q }}trigger{{ q }} <> 'PURGE' OR COALESCE(IS_USED_LOCK(CONCAT({{ run_lock }}, '.', r.run_id)), CONNECTION_ID()) = CONNECTION_ID());
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
         CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         CALL {{ control }}.option_of(p_options, 'time_budget', v_text);
@@ -364,16 +376,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
-        GET DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
-        -- A sort that was cancelled says so in its own way.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
-            SET v_errno = 1317, v_sqlstate = '70100';
-        END IF;
+        {{ w::diagnose(maria=maria) | indent(prefix="        ") }}
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -575,16 +578,7 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
-            GET DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
-            -- A sort that was cancelled says so in its own way.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
+            {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
             ROLLBACK;
         END;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -711,16 +705,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
-        GET DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
-        -- A sort that was cancelled says so in its own way.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
-            SET v_errno = 1317, v_sqlstate = '70100';
-        END IF;
+        {{ w::diagnose(maria=maria) | indent(prefix="        ") }}
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN

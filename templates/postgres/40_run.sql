@@ -104,17 +104,14 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.check_run_options(jsonb) IS
     'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body @body@]';
 
--- is_alive: whether the call that opened a run of the ledger still goes on.
--- Its session holds a lock from begin to end. An error that nothing can catch, such as a cancel between two batches,
--- leaves that lock to a session that does nothing: a session at work has a transaction, but for an instant at COMMIT.
---# create function {{ control }}.is_alive
-CREATE OR REPLACE FUNCTION {{ control }}.is_alive(p_run bigint, p_pid integer)
+-- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
+--# create function {{ control }}.holds_lock
+CREATE OR REPLACE FUNCTION {{ control }}.holds_lock(p_run bigint, p_pid integer)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-BEGIN
-    IF p_pid = pg_backend_pid() OR NOT EXISTS (
+    SELECT EXISTS (
         SELECT FROM pg_locks AS l
         WHERE l.locktype = 'advisory'
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
@@ -122,7 +119,23 @@ BEGIN
           AND l.classid::bigint = {{ lock_class }}
           AND l.objid::bigint = 16 + p_run % 1000000000
           AND l.objsubid = 2
-    ) THEN
+    );
+$windrow$;
+--# comment on function {{ control }}.holds_lock
+COMMENT ON FUNCTION {{ control }}.holds_lock(bigint, integer) IS
+    'Whether the session p_pid has the lock of run p_run. [body @body@]';
+
+-- is_alive: whether the call that opened a run of the ledger still goes on.
+-- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
+-- does nothing: a session at work has a transaction, but for an instant at COMMIT.
+--# create function {{ control }}.is_alive
+CREATE OR REPLACE FUNCTION {{ control }}.is_alive(p_run bigint, p_pid integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    IF p_pid = pg_backend_pid() OR NOT {{ control }}.holds_lock(p_run, p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -157,6 +170,39 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.run_unlock() IS
     'Gives back the locks of the runs of this session; a session has one run at a time. [body @body@]';
 
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
+-- that nothing can catch ended it between two batches. What they committed stays.
+--# create function {{ control }}.reap
+CREATE OR REPLACE FUNCTION {{ control }}.reap()
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_run    {{ control }}.run%ROWTYPE;
+    v_own    boolean;
+    v_closed bigint := 0;
+BEGIN
+    FOR v_run IN SELECT * FROM {{ control }}.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
+        IF NOT {{ control }}.is_alive(v_run.run_id, v_run.backend_pid) THEN
+            v_own := {{ control }}.holds_lock(v_run.run_id, pg_backend_pid());
+            UPDATE {{ control }}.run AS r
+            SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
+                reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
+                finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+            WHERE r.run_id = v_run.run_id
+              AND r.status = 'running';
+            v_closed := v_closed + 1;
+        END IF;
+    END LOOP;
+    PERFORM {{ control }}.run_unlock();
+    RETURN v_closed;
+END
+$windrow$;
+--# comment on function {{ control }}.reap
+COMMENT ON FUNCTION {{ control }}.reap() IS
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT {{ control }}.reap(); [body @body@]';
+
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
 --# create function {{ control }}.is_own
 CREATE OR REPLACE FUNCTION {{ control }}.is_own(p_run bigint)
@@ -186,7 +232,6 @@ DECLARE
     v_control {{ control }}.control%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
-    v_rival   {{ control }}.run%ROWTYPE;
 BEGIN
     PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
     v_as_of := {{ control }}.check_run_options(p_options);
@@ -212,19 +257,17 @@ BEGIN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
-    FOR v_rival IN SELECT * FROM {{ control }}.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT {{ control }}.is_alive(v_rival.run_id, v_rival.backend_pid) THEN
-            UPDATE {{ control }}.run AS r
-            SET status = 'crashed',
-                reason = 'its session vanished; what it committed stays',
-                finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
-            WHERE r.run_id = v_rival.run_id
-              AND r.status = 'running';
-        ELSIF v_rival.trigger <> 'PURGE' THEN
-            o_refused := format('run %s is in progress (pid %s, since %s)', v_rival.run_id, v_rival.backend_pid, to_char(v_rival.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
-            RETURN;
-        END IF;
-    END LOOP;
+    PERFORM {{ control }}.reap();
+    SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+    INTO o_refused
+    FROM {{ control }}.run AS r
+    WHERE r.status = 'running'
+      AND r.trigger <> 'PURGE'
+    ORDER BY r.run_id
+    LIMIT 1;
+    IF o_refused IS NOT NULL THEN
+        RETURN;
+    END IF;
 
     INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -238,7 +281,6 @@ BEGIN
     PERFORM {{ control }}.run_open(o_run, p_options ->> 'rule');
 
     -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM {{ control }}.run_unlock();
     PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
 END
 $windrow$;
@@ -274,7 +316,7 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.run_open(bigint, text) IS
     'Opens the progress rows of run p_run, for one rule or all. [body @body@]';
 
--- run_end: closes the ledger, prunes it, gives the lock back.
+-- run_end: closes the ledger and prunes it.
 --# create function {{ control }}.run_end
 CREATE OR REPLACE FUNCTION {{ control }}.run_end(p_run bigint, p_reasons text[])
 RETURNS json
@@ -288,7 +330,6 @@ DECLARE
     v_days   bigint;
 BEGIN
     IF NOT {{ control }}.is_own(p_run) THEN
-        PERFORM {{ control }}.run_unlock();
         RETURN {{ control }}.run_result(p_run);
     END IF;
 {%- for rule in rules %}
@@ -347,13 +388,12 @@ BEGIN
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
-    PERFORM {{ control }}.run_unlock();
     RETURN {{ control }}.run_result(p_run);
 END
 $windrow$;
 --# comment on function {{ control }}.run_end
 COMMENT ON FUNCTION {{ control }}.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body @body@]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body @body@]';
 
 -- run_result: one run of the ledger as a document.
 --# create function {{ control }}.run_result
@@ -482,6 +522,7 @@ BEGIN
     END LOOP;
     p_result := {{ control }}.run_end(v_run, v_reasons);
     COMMIT;
+    PERFORM {{ control }}.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
     END IF;
@@ -714,6 +755,7 @@ BEGIN
     END LOOP;
     p_result := {{ control }}.purge_end(v_run, v_keys, v_reasons);
     COMMIT;
+    PERFORM {{ control }}.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
     END IF;
@@ -731,7 +773,6 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    PERFORM {{ control }}.run_unlock();
     UPDATE {{ control }}.run AS r
     SET status = CASE
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'

@@ -157,7 +157,7 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
     let history = History::shared(dialect)?;
     let mut client = history.connect()?;
     client.set("batch_families", 5)?;
-    client.slow_down(3)?;
+    client.slow_down(15)?;
     let mut random = SmallRng::seed_from_u64(7);
     let mut last = 0;
     for _ in 0..6 {
@@ -173,7 +173,7 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
         // MariaDB forgets a KILL QUERY that comes between some two statements of a procedure.
         while !runner.is_finished() {
             cancel()?;
-            let again = Instant::now() + Duration::from_secs(1);
+            let again = Instant::now() + Duration::from_millis(200);
             while !runner.is_finished() && Instant::now() < again {
                 sleep(Duration::from_millis(2));
             }
@@ -312,6 +312,20 @@ fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     let result = rig::run(&mut dead, &json!({"run_families": 3}))?;
     ensure!(result["status"] == "stopped", "{result}");
     rig::check_unlocked(&mut client)?;
+
+    // Nor after it said itself that the call is over.
+    dead.query(&format!("SELECT {W}.run_begin('{{}}')"), &[])?;
+    ensure!(rig::number(&mut dead, &format!("SELECT {W}.reap()"))? == 1);
+    ensure!(
+        rig::texts(
+            &mut client,
+            &format!("SELECT status FROM {W}.run ORDER BY run_id")
+        )?
+        .join(" ")
+            == "crashed stopped cancelled stopped cancelled"
+    );
+    rig::check_unlocked(&mut client)?;
+    ensure!(rig::number(&mut client, &format!("SELECT {W}.reap()"))? == 0);
 
     // Inside a transaction a run cannot commit: it refuses and leaves nothing.
     rig::refused(

@@ -102,6 +102,7 @@ const CALLABLE: &[&str] = &[
     "run",
     "purge",
     "pause",
+    "reap",
     "resume",
     "arm",
     "set_policy",

@@ -360,7 +360,8 @@ fn a_second_run_is_refused_at_once_and_a_purge_is_not(dialect: Dialect) -> Resul
         "it waited for the end of the run"
     );
     client.speed_up()?;
-    ensure!(joined(runner)?["status"] == "done");
+    let result = joined(runner)?;
+    ensure!(result["status"] == "done", "{result}");
     client.check_whole()?;
     client.check_unlocked()
 }

@@ -538,7 +538,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body c9611b6ae883]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 496915408861]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -668,6 +668,7 @@ BEGIN
         ('purge'),
         ('purge_begin'),
         ('purge_end'),
+        ('reap'),
         ('record_forced_install'),
         ('record_rows'),
         ('record_skips'),

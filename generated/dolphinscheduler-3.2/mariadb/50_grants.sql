@@ -35,6 +35,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolph
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphinscheduler_3_2_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphinscheduler_3_2_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run TO `windrow_dolphinscheduler_3_2_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphinscheduler_3_2_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphinscheduler_3_2_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.pause TO `windrow_dolphinscheduler_3_2_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.resume TO `windrow_dolphinscheduler_3_2_operator`;

@@ -112,6 +112,26 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
+-- very session, whose statement was killed. What they committed stays.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.reap;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.reap()
+SQL SECURITY DEFINER
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_dolphinscheduler_3_2.reap(); [body 74462074fd16]'
+BEGIN
+    UPDATE windrow_dolphinscheduler_3_2.run AS r
+    SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_dolphinscheduler_3_2.run', '.', r.run_id), 'windrow_dolphinscheduler_3_2.run')) = r.backend_pid, 'cancelled', 'crashed'),
+        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
+        r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
+    WHERE r.status = 'running'
+      AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_dolphinscheduler_3_2.run', '.', r.run_id), 'windrow_dolphinscheduler_3_2.run')), CONNECTION_ID()) = CONNECTION_ID();
+    WHILE IS_USED_LOCK('windrow_dolphinscheduler_3_2.run') = CONNECTION_ID() DO
+        DO RELEASE_LOCK('windrow_dolphinscheduler_3_2.run');
+    END WHILE;
+END$$
+DELIMITER ;
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
@@ -119,7 +139,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f77a28eab363]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body b5ad811d6619]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -160,9 +180,9 @@ BEGIN
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
-        WHILE IS_USED_LOCK('windrow_dolphinscheduler_3_2.run') = CONNECTION_ID() DO
-            DO RELEASE_LOCK('windrow_dolphinscheduler_3_2.run');
-        END WHILE;
+        IF COALESCE(IS_USED_LOCK('windrow_dolphinscheduler_3_2.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
+            CALL windrow_dolphinscheduler_3_2.reap();
+        END IF;
         IF COALESCE(GET_LOCK('windrow_dolphinscheduler_3_2.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_dolphinscheduler_3_2.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -177,12 +197,6 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        UPDATE windrow_dolphinscheduler_3_2.run AS r
-        SET r.status = 'crashed',
-            r.reason = 'its session vanished; what it committed stays',
-            r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
-        WHERE r.status = 'running'
-          AND (r.`trigger` <> 'PURGE' OR COALESCE(IS_USED_LOCK(CONCAT('windrow_dolphinscheduler_3_2.run', '.', r.run_id)), CONNECTION_ID()) = CONNECTION_ID());
         CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'rule', v_rule);
         CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'time_budget', v_text);
@@ -383,7 +397,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 52d389a2546c]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 58bf26e78417]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -399,12 +413,13 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back, which are the work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
-        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
         -- A sort that was cancelled says so in its own way.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
             SET v_errno = 1317, v_sqlstate = '70100';
@@ -598,7 +613,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 8549b0166062]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body a2fd34a89850]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -614,12 +629,13 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+            -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back, which are the work tables.
             GET DIAGNOSTICS v_number = NUMBER;
             REPEAT
                 GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
-            UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
             -- A sort that was cancelled says so in its own way.
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
@@ -737,7 +753,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 5ce4685c1cec]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 6bbcfcdf3475]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -752,12 +768,13 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error; MariaDB says the lines of the routines behind it.
+        -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back, which are the work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
-        UNTIL v_errno <> 4094 OR v_number = 0 END REPEAT;
+        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
         -- A sort that was cancelled says so in its own way.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
             SET v_errno = 1317, v_sqlstate = '70100';

@@ -555,7 +555,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body b5e819453a7e]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body b70b5aa4fd7f]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -685,6 +685,7 @@ BEGIN
         ('purge'),
         ('purge_begin'),
         ('purge_end'),
+        ('reap'),
         ('record_forced_install'),
         ('record_rows'),
         ('record_skips'),

@@ -90,16 +90,13 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.check_run_options(jsonb) IS
     'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 71f493a57196]';
 
--- is_alive: whether the call that opened a run of the ledger still goes on.
--- Its session holds a lock from begin to end. An error that nothing can catch, such as a cancel between two batches,
--- leaves that lock to a session that does nothing: a session at work has a transaction, but for an instant at COMMIT.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.is_alive(p_run bigint, p_pid integer)
+-- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.holds_lock(p_run bigint, p_pid integer)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-BEGIN
-    IF p_pid = pg_backend_pid() OR NOT EXISTS (
+    SELECT EXISTS (
         SELECT FROM pg_locks AS l
         WHERE l.locktype = 'advisory'
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
@@ -107,7 +104,21 @@ BEGIN
           AND l.classid::bigint = 1550516580
           AND l.objid::bigint = 16 + p_run % 1000000000
           AND l.objsubid = 2
-    ) THEN
+    );
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.holds_lock(bigint, integer) IS
+    'Whether the session p_pid has the lock of run p_run. [body 419dffcd84b9]';
+
+-- is_alive: whether the call that opened a run of the ledger still goes on.
+-- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
+-- does nothing: a session at work has a transaction, but for an instant at COMMIT.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.is_alive(p_run bigint, p_pid integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    IF p_pid = pg_backend_pid() OR NOT windrow_dolphinscheduler_3_2.holds_lock(p_run, p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -120,7 +131,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.is_alive(bigint, integer) IS
-    'Whether the session p_pid that opened run p_run still works on it. [body c2b510e4a97f]';
+    'Whether the session p_pid that opened run p_run still works on it. [body d49740685cc2]';
 
 -- run_unlock: gives back the locks of this session's runs.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_unlock()
@@ -138,6 +149,37 @@ AS $windrow$
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_unlock() IS
     'Gives back the locks of the runs of this session; a session has one run at a time. [body 6b13cb67bbad]';
+
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
+-- that nothing can catch ended it between two batches. What they committed stays.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.reap()
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_run    windrow_dolphinscheduler_3_2.run%ROWTYPE;
+    v_own    boolean;
+    v_closed bigint := 0;
+BEGIN
+    FOR v_run IN SELECT * FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
+        IF NOT windrow_dolphinscheduler_3_2.is_alive(v_run.run_id, v_run.backend_pid) THEN
+            v_own := windrow_dolphinscheduler_3_2.holds_lock(v_run.run_id, pg_backend_pid());
+            UPDATE windrow_dolphinscheduler_3_2.run AS r
+            SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
+                reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
+                finished_at = (SELECT max(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
+            WHERE r.run_id = v_run.run_id
+              AND r.status = 'running';
+            v_closed := v_closed + 1;
+        END IF;
+    END LOOP;
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
+    RETURN v_closed;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.reap() IS
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_dolphinscheduler_3_2.reap(); [body cd2d622f1dba]';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.is_own(p_run bigint)
@@ -165,7 +207,6 @@ DECLARE
     v_control windrow_dolphinscheduler_3_2.control%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
-    v_rival   windrow_dolphinscheduler_3_2.run%ROWTYPE;
 BEGIN
     PERFORM windrow_dolphinscheduler_3_2.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
     v_as_of := windrow_dolphinscheduler_3_2.check_run_options(p_options);
@@ -191,19 +232,17 @@ BEGIN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
-    FOR v_rival IN SELECT * FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT windrow_dolphinscheduler_3_2.is_alive(v_rival.run_id, v_rival.backend_pid) THEN
-            UPDATE windrow_dolphinscheduler_3_2.run AS r
-            SET status = 'crashed',
-                reason = 'its session vanished; what it committed stays',
-                finished_at = (SELECT max(p.updated_at) FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = r.run_id)
-            WHERE r.run_id = v_rival.run_id
-              AND r.status = 'running';
-        ELSIF v_rival.trigger <> 'PURGE' THEN
-            o_refused := format('run %s is in progress (pid %s, since %s)', v_rival.run_id, v_rival.backend_pid, to_char(v_rival.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
-            RETURN;
-        END IF;
-    END LOOP;
+    PERFORM windrow_dolphinscheduler_3_2.reap();
+    SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+    INTO o_refused
+    FROM windrow_dolphinscheduler_3_2.run AS r
+    WHERE r.status = 'running'
+      AND r.trigger <> 'PURGE'
+    ORDER BY r.run_id
+    LIMIT 1;
+    IF o_refused IS NOT NULL THEN
+        RETURN;
+    END IF;
 
     INSERT INTO windrow_dolphinscheduler_3_2.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -217,12 +256,11 @@ BEGIN
     PERFORM windrow_dolphinscheduler_3_2.run_open(o_run, p_options ->> 'rule');
 
     -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     PERFORM pg_advisory_lock(1550516580, (16 + o_run % 1000000000)::integer);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3684ee5f1ea8]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 91476446c1a8]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_open(p_run bigint, p_rule text)
@@ -256,7 +294,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_open(bigint, text) IS
     'Opens the progress rows of run p_run, for one rule or all. [body 1dd8461237eb]';
 
--- run_end: closes the ledger, prunes it, gives the lock back.
+-- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_end(p_run bigint, p_reasons text[])
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -269,7 +307,6 @@ DECLARE
     v_days   bigint;
 BEGIN
     IF NOT windrow_dolphinscheduler_3_2.is_own(p_run) THEN
-        PERFORM windrow_dolphinscheduler_3_2.run_unlock();
         RETURN windrow_dolphinscheduler_3_2.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
@@ -324,12 +361,11 @@ BEGIN
     DELETE FROM windrow_dolphinscheduler_3_2.run_rule AS p USING windrow_dolphinscheduler_3_2.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
-    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     RETURN windrow_dolphinscheduler_3_2.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days, unlock. Answers run_result(). [body 4bd754aa3e2d]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 6ed8772570e2]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_result(p_run bigint)
@@ -465,13 +501,14 @@ BEGIN
     END LOOP;
     p_result := windrow_dolphinscheduler_3_2.run_end(v_run, v_reasons);
     COMMIT;
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
     END IF;
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body a22a59e41300]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body e4abc1f8442f]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.preview(p_options jsonb DEFAULT '{}')
@@ -679,13 +716,14 @@ BEGIN
     END LOOP;
     p_result := windrow_dolphinscheduler_3_2.purge_end(v_run, v_keys, v_reasons);
     COMMIT;
+    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
     END IF;
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 7be9a883e549]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body f64e42748ce4]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -694,7 +732,6 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    PERFORM windrow_dolphinscheduler_3_2.run_unlock();
     UPDATE windrow_dolphinscheduler_3_2.run AS r
     SET status = CASE
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
@@ -720,7 +757,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 884f8990b657]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 403805b94201]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.pause(p_reason text DEFAULT NULL)
@@ -1120,6 +1157,7 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('holds_lock'),
             ('is_alive'),
             ('is_own'),
             ('orphans'),
@@ -1137,6 +1175,7 @@ BEGIN
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
+            ('reap'),
             ('record_forced_install'),
             ('record_skips'),
             ('release_hold'),
@@ -1256,7 +1295,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 698543a8d936]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 4ce99b9193af]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS

@@ -531,7 +531,7 @@ DELIMITER ;
 DELIMITER $$
 CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body d1db0e41af8e]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body efbbfdf3b0fc]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -647,6 +647,7 @@ BEGIN
         ('purge'),
         ('purge_begin'),
         ('purge_end'),
+        ('reap'),
         ('record_forced_install'),
         ('record_rows'),
         ('record_skips'),

@@ -35,6 +35,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphinsc
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphinscheduler_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphinscheduler_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphinscheduler_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphinscheduler_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphinscheduler_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause TO `windrow_dolphinscheduler_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume TO `windrow_dolphinscheduler_operator`;

@@ -548,7 +548,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 403f48652cd6]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 00ab1ce98339]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -664,6 +664,7 @@ BEGIN
         ('purge'),
         ('purge_begin'),
         ('purge_end'),
+        ('reap'),
         ('record_forced_install'),
         ('record_rows'),
         ('record_skips'),

@@ -36,6 +36,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d0
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume TO `windrow_dolphi_d04cb0e5_operator`;

@@ -80,6 +80,8 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_scope TO wi
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_begin TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_end TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_unlock TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.reap TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge_begin TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge_end TO windrow_dolphinscheduler_operator;

@@ -238,9 +238,10 @@ fn an_interrupt_ends_the_run_between_two_batches() {
         ],
     );
     assert_eq!(said.out, "", "a program that reads the document gets none");
-    let run =
-        format!("SELECT status || ' ' || (finished_at IS NOT NULL) FROM {W}.run WHERE run_id = 1");
-    assert_eq!(database.text(&run), "cancelled true");
+    let run = format!(
+        "SELECT format('%s, %s, %s', status, reason, finished_at IS NOT NULL) FROM {W}.run WHERE run_id = 1"
+    );
+    assert_eq!(database.text(&run), "cancelled, cancelled, t");
     let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     wait("the lock is gone", || database.number(locks) == 0);
     database.sql("DROP TRIGGER slow ON t_ds_workflow_instance");

@@ -78,11 +78,12 @@ GROUP BY c.table_name, c.index_name
 
 {#- What a handler learns of the error that it caught: v_errno, v_sqlstate, v_message. -#}
 {% macro diagnose(maria) -%}
--- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
--- back, which are the work tables.
-GET DIAGNOSTICS v_number = NUMBER;
+{% set stacked = "STACKED " -%}
+{% if maria %}{% set stacked = "" %}{% endif -%}
+-- Warnings come before the error. Behind it {% if maria %}are the lines of the routines, and{% else %}is{% endif %} what a deadlock could not roll back: work tables.
+GET {{ stacked }}DIAGNOSTICS v_number = NUMBER;
 REPEAT
-    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+    GET {{ stacked }}DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     SET v_number = v_number - 1;
 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
 {% if maria -%}

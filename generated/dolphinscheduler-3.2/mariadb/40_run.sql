@@ -418,8 +418,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
-        -- back, which are the work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
@@ -630,8 +629,7 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back, which are the work tables.
+            -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
             GET DIAGNOSTICS v_number = NUMBER;
             REPEAT
                 GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
@@ -767,8 +765,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
-        -- back, which are the work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;

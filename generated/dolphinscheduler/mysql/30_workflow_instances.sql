@@ -963,7 +963,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body ac4f0b7c308b]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 6ca50f0a883f]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -998,11 +998,10 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error. Behind it: the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back, which are the work tables.
-                GET DIAGNOSTICS v_number = NUMBER;
+                -- Warnings come before the error. Behind it is what a deadlock could not roll back: work tables.
+                GET STACKED DIAGNOSTICS v_number = NUMBER;
                 REPEAT
-                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
                 -- A sort that was cancelled says so in its own way.

@@ -132,10 +132,25 @@ fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     render::probes(graph, dialect)
 }
 
-/// The calls of the control schema of a spec.
-fn calls(graph: &Graph, dialect: Dialect) -> Calls {
+/// The calls of the control schema of a spec, on a server that it is for.
+fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
+    if !graph.dialects.contains(&dialect) {
+        let titles: Vec<&str> = graph
+            .dialects
+            .iter()
+            .map(|dialect| dialect.facts().title)
+            .collect();
+        let server = dialect.facts().title;
+        return Err(Failure::new(format!(
+            "the spec `{}` is for {}, and this server is {server}",
+            graph.name,
+            titles.join(" and ")
+        ))
+        .hint("give the address of another server, or list this one under `dialects` in the spec")
+        .into());
+    }
     let name = render::control_name(graph);
-    Calls::new(dialect, &name, &render::run_lock(&name))
+    Ok(Calls::new(dialect, &name, &render::run_lock(&name)))
 }
 
 /// The JSON Schema of a spec.
@@ -164,7 +179,7 @@ impl Session {
         let mut database = db::connect(&url)?;
         // What the address says of MySQL and MariaDB does not count: the server knows which it is.
         let server = database.server()?;
-        let calls = calls(&graph, server.dialect);
+        let calls = calls(&graph, server.dialect)?;
         Ok(Session {
             graph,
             server,

@@ -1,14 +1,17 @@
 //! What differs between the servers, and how a value is written for each: the only file that names `sea_query`.
 
+use schemars::JsonSchema;
 use sea_query::{
     Alias, Expr, ExprTrait, IntoIden, MysqlQueryBuilder, PostgresQueryBuilder, QueryBuilder,
     QuotedBuilder, SimpleExpr,
 };
+use serde::Deserialize;
 
 use crate::graph::{Condition, Kind, Literal};
 
 /// The servers that windrow generates for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Dialect {
     /// PostgreSQL 14 and later.
     #[default]

@@ -1,6 +1,6 @@
 //! The meaning of a spec: tables, edges and rules, with every name resolved and every duration a number.
 //!
-//! A `Graph` knows no dialect and no SQL text. What can be wrong with a spec is found while it is built, as
+//! A `Graph` knows no SQL text, and of dialects only for which of them the spec is. What can be wrong with a spec is found while it is built, as
 //! diagnostics; a graph without errors is always fit to be planned.
 
 mod names;
@@ -8,6 +8,7 @@ mod rules;
 mod tables;
 
 use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
 use crate::spec::{Spec, Text};
 
 /// Index of a table in [`Graph::tables`].
@@ -21,6 +22,8 @@ pub struct Graph {
     pub name: String,
     /// One line about the managed system, for headings and comments.
     pub title: String,
+    /// The servers that the managed system runs on, in the order in which files are generated.
+    pub dialects: Vec<Dialect>,
     /// Schema that holds the application's tables on PostgreSQL.
     pub schema: String,
     /// Database that holds the application's tables on MySQL and MariaDB.
@@ -291,6 +294,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     tables::check_reached(spec, &resolved, &mut diagnostics);
     let graph = Graph {
         title: value(&spec.title, &name),
+        dialects: names::dialects(spec.dialects.as_ref(), &mut diagnostics),
         schema: value(&spec.schema, "public"),
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),

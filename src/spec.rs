@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
 
 /// A text and its place, quotes included.
 pub type Text = Spanned<String>;
@@ -40,6 +41,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", example = &"Apache DolphinScheduler 3.4")]
     pub title: Option<Text>,
+    /// The servers that the managed system runs on; all if left out.
+    #[serde(default)]
+    #[schemars(with = "Vec<Dialect>")]
+    pub dialects: Option<Spanned<Vec<Spanned<Dialect>>>>,
     /// Schema of the application's tables on PostgreSQL.
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "public"))]

@@ -41,7 +41,7 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
         Some(url) => {
             let url = address(Some(url), args.password_file.as_deref())?;
             let mut database = db::connect(&url)?;
-            let calls = calls(&graph, database.server()?.dialect);
+            let calls = calls(&graph, database.server()?.dialect)?;
             compare(&graph, &calls, database.as_mut(), args.threshold)?
         }
     };

@@ -5,7 +5,6 @@ use similar::TextDiff;
 use super::{Exit, load};
 use crate::bundle::Stale;
 use crate::cli::Generate;
-use crate::dialect::DIALECTS;
 use crate::failure::Failure;
 use crate::render;
 use crate::ui::{Ui, counted};
@@ -16,7 +15,7 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
     let mut bundles = Vec::new();
     for spec in &args.specs {
         let graph = load(spec, ui)?;
-        for dialect in DIALECTS {
+        for dialect in &graph.dialects {
             bundles.push(render::bundle(&graph, *dialect)?);
         }
     }

@@ -3,6 +3,7 @@
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::dialect::{DIALECTS, Dialect};
 use crate::graph::{Column, Kind};
 use crate::spec::grammar::{ColumnText, place};
 use crate::spec::{Text, duration};
@@ -197,6 +198,47 @@ pub(super) fn time_zone(zone: &Text, diagnostics: &mut Vec<Diagnostic>) {
             "use a name of the IANA time zone database, e.g. `UTC` or `Europe/Berlin`",
         ),
     ));
+}
+
+/// The servers of a spec, in the order in which files are generated.
+pub(super) fn dialects(
+    written: Option<&Spanned<Vec<Spanned<Dialect>>>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Dialect> {
+    let Some(written) = written else {
+        return DIALECTS.to_vec();
+    };
+    let listed = written.get_ref();
+    if listed.is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "no-dialect",
+            written.span(),
+            "the spec is for no server",
+            "name at least one of `postgres`, `mysql` and `mariadb`, or leave `dialects` out: then it is for all",
+        ));
+    }
+    for (at, dialect) in listed.iter().enumerate() {
+        if let Some(first) = listed[..at]
+            .iter()
+            .find(|earlier| earlier.get_ref() == dialect.get_ref())
+        {
+            let message = format!("`{}` is listed twice", dialect.get_ref().facts().folder);
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    dialect.span(),
+                    message,
+                    "remove one of the two",
+                )
+                .related(first.span(), "first here"),
+            );
+        }
+    }
+    DIALECTS
+        .iter()
+        .copied()
+        .filter(|dialect| listed.iter().any(|it| it.get_ref() == dialect))
+        .collect()
 }
 
 /// Checks five cron fields, or `N seconds`.

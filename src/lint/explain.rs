@@ -110,6 +110,10 @@ stand between double quotes, texts after `unless` between single quotes.",
         "A field that every spec or every rule needs is missing.",
     ),
     (
+        "no-dialect",
+        "`dialects` lists the servers that the managed system runs on. Left out, the spec is for all of them.",
+    ),
+    (
         "no-rules",
         "A spec without a rule purges nothing. Add at least one `[rules.NAME]`.",
     ),

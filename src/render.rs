@@ -401,7 +401,7 @@ fn file(graph: &Graph, dialect: Dialect, path: String, purpose: &str, body: &str
         Dialect::Postgres => plain_statements(chunks, &mut text),
         Dialect::Mysql | Dialect::Mariadb => {
             let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
-            delimited_statements(chunks, dialect, &owner, &mut text)
+            delimited_statements(chunks, &owner, &mut text)
         }
     };
     File {
@@ -432,11 +432,10 @@ fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
 }
 
 /// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. `@body@` becomes the
-/// hash of the statement's own body. Everything is made anew and belongs to the owner role; where `CREATE OR REPLACE` does
-/// not know procedures and events, a DROP goes before.
+/// hash of the statement's own body. Everything is made anew and belongs to the owner role: MySQL's `CREATE OR REPLACE`
+/// does not know procedures and events, so that a DROP goes before.
 fn delimited_statements(
     chunks: Vec<Chunk>,
-    dialect: Dialect,
     owner: &str,
     text: &mut String,
 ) -> Vec<Statement> {
@@ -460,19 +459,14 @@ fn delimited_statements(
         };
         if let Some(replaced) = replaced("procedure ").or_else(|| replaced("event ")) {
             sql = sql.replace("@body@", &bare_body_hash(&sql).unwrap_or_default());
-            let create = if dialect.facts().replaces_routines {
-                format!("CREATE OR REPLACE DEFINER = {owner} ")
-            } else {
-                let drop = format!("DROP {replaced}");
-                text.extend([&drop, ";\n"]);
-                statements.push(Statement {
-                    what: chunk.what.replacen("create", "drop", 1),
-                    sql: drop,
-                    alone: chunk.alone,
-                });
-                format!("CREATE DEFINER = {owner} ")
-            };
-            sql = sql.replacen("CREATE ", &create, 1);
+            let drop = format!("DROP {replaced}");
+            text.extend([&drop, ";\n"]);
+            statements.push(Statement {
+                what: chunk.what.replacen("create", "drop", 1),
+                sql: drop,
+                alone: chunk.alone,
+            });
+            sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
             text.extend(["DELIMITER $$\n", &sql, "$$\nDELIMITER ;\n"]);
         } else {
             text.extend([&sql, ";\n"]);

@@ -80,19 +80,15 @@ GROUP BY c.table_name, c.index_name
 {% macro diagnose(maria) -%}
 {% set stacked = "STACKED " -%}
 {% if maria %}{% set stacked = "" %}{% endif -%}
--- Warnings come before the error. Behind it {% if maria %}are the lines of the routines, and{% else %}is{% endif %} what a deadlock could not roll back: work tables.
+-- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+-- back: work tables.
 GET {{ stacked }}DIAGNOSTICS v_number = NUMBER;
 REPEAT
     GET {{ stacked }}DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     SET v_number = v_number - 1;
 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-{% if maria -%}
--- A cancel shows in its own way in a sort, and as an error of syntax where it meets the server reading a routine.
+-- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-{%- else -%}
--- A sort that was cancelled says so in its own way.
-IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
-{%- endif %}
     SET v_errno = 1317, v_sqlstate = '70100';
 END IF;
 {%- endmacro diagnose %}

@@ -12,8 +12,8 @@ ALTER DATABASE windrow_dolphinscheduler_3_2 CHARACTER SET utf8mb4 COLLATE utf8mb
 
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
-CREATE ROLE IF NOT EXISTS `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphinscheduler_3_2_owner`;
+CREATE ROLE IF NOT EXISTS `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;
 
 -- All times are in UTC, whatever the zone of the session or the server.
 
@@ -204,8 +204,9 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.artifact (
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
 -- refuse, not_ready: an error and what to do about it. A message holds 128 characters.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.refuse;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.refuse(IN p_message longtext, IN p_hint longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.refuse(IN p_message longtext, IN p_hint longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023: an option or a value makes no sense. [body 1c7deb1e9386]'
 BEGIN
@@ -214,8 +215,9 @@ BEGIN
     SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = v_text;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.not_ready;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.not_ready(IN p_message longtext, IN p_hint longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.not_ready(IN p_message longtext, IN p_hint longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 55000: the installation or the server is not in a state for this. [body f86bf73f9682]'
 BEGIN
@@ -226,8 +228,9 @@ END$$
 DELIMITER ;
 
 -- seconds: '30d', '1d12h', 'P30D', 'PT90M' as seconds. Months and years are not a fixed length.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.seconds;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.seconds(IN p_duration longtext, OUT o_seconds bigint)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.seconds(IN p_duration longtext, OUT o_seconds bigint)
 SQL SECURITY DEFINER
 COMMENT 'Seconds of a duration like 30d, 1d12h or P30D; NULL of NULL. [body c086ccf54598]'
 BEGIN
@@ -250,8 +253,9 @@ END$$
 DELIMITER ;
 
 -- instant: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.instant;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.instant(IN p_text longtext, OUT o_instant datetime(6))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.instant(IN p_text longtext, OUT o_instant datetime(6))
 SQL SECURITY DEFINER
 COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01 08:30:00.5+02:00; NULL if it is none. [body dba83cada3a3]'
 BEGIN
@@ -272,8 +276,9 @@ END$$
 DELIMITER ;
 
 -- setting_of: the present value of a limit: the override, else the default of the spec.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.setting_of;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
 COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 477595dac879]'
 BEGIN
@@ -292,8 +297,9 @@ END$$
 DELIMITER ;
 
 -- check_options: an option that nobody knows is an error, not a surprise.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_options;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_options(IN p_options longtext, IN p_known longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_options(IN p_options longtext, IN p_known longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023 for what is no JSON object, and for an option that is not in the JSON array of known ones. [body 4d8586204d59]'
 BEGIN
@@ -321,8 +327,9 @@ END$$
 DELIMITER ;
 
 -- option_of: an option as a text; NULL where it is left out or null.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.option_of;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.option_of(IN p_options longtext, IN p_name varchar(64), OUT o_value longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.option_of(IN p_options longtext, IN p_name varchar(64), OUT o_value longtext)
 SQL SECURITY DEFINER
 COMMENT 'An option as a text; NULL where it is left out or null. [body 6829bb4e3b48]'
 BEGIN
@@ -334,8 +341,9 @@ END$$
 DELIMITER ;
 
 -- flag_of: an option that is true or false.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.flag_of;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.flag_of(IN p_options longtext, IN p_name varchar(64), OUT o_value boolean)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.flag_of(IN p_options longtext, IN p_name varchar(64), OUT o_value boolean)
 SQL SECURITY DEFINER
 COMMENT 'An option that is true or false; NULL where it is left out or null; raises 22023 for anything else. [body b90a5d6a71e5]'
 BEGIN
@@ -349,8 +357,9 @@ END$$
 DELIMITER ;
 
 -- check_rule: the rule that an option document names, or the only one.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_rule;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_rule(IN p_options longtext, OUT o_rule varchar(64))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 913d9faa59f0]'
 BEGIN
@@ -365,8 +374,9 @@ END$$
 DELIMITER ;
 
 -- check_key: a key is a value of the key column of the rule's root table.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_key;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_key(IN p_rule varchar(64), IN p_key longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 7c2465b89190]'
 BEGIN
@@ -384,8 +394,9 @@ END$$
 DELIMITER ;
 
 -- check_scope: a scope is a value of the column by which the rule's policies are set.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_scope;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_scope(IN p_rule varchar(64), IN p_scope longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body e9083d895975]'
 BEGIN
@@ -402,8 +413,9 @@ END$$
 DELIMITER ;
 
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_run_options;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body e9e184c8ac23]'
 BEGIN
@@ -460,8 +472,9 @@ DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
 -- MariaDB has no identifier of its own that a copy would not share: host, port, folder and number tell them apart.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.server_identity;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.server_identity(OUT o_identity varchar(700))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
 COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body b1d5abcfa08f]'
 BEGIN
@@ -471,8 +484,9 @@ DELIMITER ;
 
 -- record_skips: adds the families that a batch passed over to the ledger: the rows of the temporary table work_skip
 -- (position, skip_key, reason).
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.record_skips;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.record_skips(IN p_run bigint, IN p_rule varchar(64))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body b481dc65a1b5]'
 BEGIN

@@ -10,8 +10,9 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
 
 -- process_instances_open: the work tables that live as long as a run, or a preview.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_open;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_open()
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_open()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 7ccf7603ed47]'
 BEGIN
@@ -39,8 +40,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_work: the work tables of one batch, empty.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_work;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_work()
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_work()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_process_instance.id. [body d3cadf87e213]'
 BEGIN
@@ -130,8 +132,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_close: the work tables go.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_close;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_close()
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_close()
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables. [body 30cc154f90c7]'
 BEGIN
@@ -143,8 +146,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_scope: whom the rule may clean, and up to which end time (exclusive).
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_scope;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_scope(
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_scope(
     IN p_as_of     datetime(6),
     IN p_retention bigint,
     IN p_scope     varchar(255)
@@ -170,8 +174,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; process_instances_judge decides. [body 8e953746a374]'
 BEGIN
@@ -260,8 +265,9 @@ DELIMITER ;
 -- A member is a row of t_ds_process_instance. Links to ids without a row are not followed.
 -- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
 -- Usually nothing speaks against anybody, and a look over the members is all. Otherwise process_instances_doubt goes on.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_judge;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
 COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 582afa37db5c]'
 BEGIN
@@ -412,8 +418,9 @@ DELIMITER ;
 
 -- process_instances_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
 -- with care; the others go.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_doubt;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_doubt(IN p_purge boolean)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
 COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body ef7902570803]'
 BEGIN
@@ -638,8 +645,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_rows;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_rows(OUT o_rows longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body dd9f339093e7]'
 BEGIN
@@ -794,8 +802,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_batch: deletes the families in work_root that may go, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_batch;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_batch(
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_batch(
     IN  p_run      bigint,
     IN  p_purge    boolean,
     IN  p_dry_run  boolean,
@@ -939,8 +948,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_undated;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body f13471d1c4b5]'
 BEGIN
@@ -960,8 +970,9 @@ DELIMITER ;
 -- process_instances_step: one batch of a run with its progress in the ledger, in one transaction.
 -- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
 -- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body cb67fe9ac410]'
 BEGIN
@@ -998,13 +1009,14 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
                 GET DIAGNOSTICS v_number = NUMBER;
                 REPEAT
                     GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets the server reading a routine.
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
@@ -1177,8 +1189,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_finish: what is to be said of a rule when a run is through with it.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_finish;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_finish(IN p_run bigint, IN p_reason varchar(1000))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_finish(IN p_run bigint, IN p_reason varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body 8e2455703c22]'
 BEGIN
@@ -1206,8 +1219,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_preview;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 8658586d7007]'
 BEGIN

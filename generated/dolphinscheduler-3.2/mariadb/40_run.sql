@@ -8,8 +8,9 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
 -- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.settle;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.settle(OUT o_before longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 85bab5727d6e]'
 BEGIN
@@ -53,8 +54,9 @@ BEGIN
     SET SESSION time_zone = '+00:00';
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.unsettle;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.unsettle(IN p_before longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.unsettle(IN p_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Gives the session back what settle() answered. [body 9a41c00458da]'
 BEGIN
@@ -74,8 +76,9 @@ END$$
 DELIMITER ;
 
 -- record_rows: adds the rows that a batch deleted to the ledger.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.record_rows;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.record_rows(IN p_run bigint, IN p_rule varchar(64), IN p_rows longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.record_rows(IN p_run bigint, IN p_rule varchar(64), IN p_rows longtext)
 SQL SECURITY DEFINER
 COMMENT 'Adds p_rows, a JSON list in the order of deletion, to tables run_table and run_rule. [body 18d38ee321db]'
 BEGIN
@@ -96,8 +99,9 @@ END$$
 DELIMITER ;
 
 -- run_open: the progress rows of a run.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_open;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_open(IN p_run bigint, IN p_rule varchar(64))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body db4d9c685e19]'
 BEGIN
@@ -125,8 +129,9 @@ DELIMITER ;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
 -- very session, whose statement was killed. What they committed stays.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.reap;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.reap()
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.reap()
 SQL SECURITY DEFINER
 COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_dolphinscheduler_3_2.reap(); [body 74462074fd16]'
 BEGIN
@@ -145,8 +150,9 @@ DELIMITER ;
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_begin;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
 COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body b5ad811d6619]'
 BEGIN
@@ -222,8 +228,9 @@ END$$
 DELIMITER ;
 
 -- run_end: closes the ledger and prunes it.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_end;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_end(IN p_run bigint, IN p_reason longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 7fcb01038832]'
 BEGIN
@@ -255,8 +262,9 @@ END$$
 DELIMITER ;
 
 -- run_document, run_result: one run of the ledger as a document.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_document;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_document(IN p_run bigint, OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body 9322cf49e88c]'
 BEGIN
@@ -386,8 +394,9 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_result;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_result(IN p_run bigint)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_result(IN p_run bigint)
 SQL SECURITY DEFINER
 COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_dolphinscheduler_3_2.run_result(1); [body 8d15da0e3695]'
 BEGIN
@@ -399,8 +408,9 @@ DELIMITER ;
 
 -- run: batch after batch, each one a transaction.
 -- SET TRANSACTION holds for the next transaction only, and is refused (1568) while the caller has one open.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body c02bd875a4e1]'
 BEGIN
@@ -418,13 +428,14 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets the server reading a routine.
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
@@ -495,8 +506,9 @@ END$$
 DELIMITER ;
 
 -- preview: what a run would delete now.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.preview_document;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview_document(IN p_options longtext, OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'What preview() answers, in the caller''s transaction. [body d8de2e0e7598]'
 BEGIN
@@ -522,8 +534,9 @@ BEGIN
     FROM windrow_dolphinscheduler_3_2.control AS c;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.preview;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL windrow_dolphinscheduler_3_2.preview(''{"run_families": 100}''); [body 4313fba1c956]'
 BEGIN
@@ -552,8 +565,9 @@ END$$
 DELIMITER ;
 
 -- purge_begin: opens the ledger for a purge of named families.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge_begin;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Checks the options of purge() and opens the ledger. [body 696962929888]'
 BEGIN
@@ -610,8 +624,9 @@ END$$
 DELIMITER ;
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_purge;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 096511978414]'
 BEGIN
@@ -629,13 +644,14 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
             GET DIAGNOSTICS v_number = NUMBER;
             REPEAT
                 GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
             UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets the server reading a routine.
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
@@ -708,8 +724,9 @@ END$$
 DELIMITER ;
 
 -- purge_end: closes the ledger of a purge.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge_end;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge_end(IN p_run bigint, OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge_end(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes purge p_run; answers run_document() with the refused keys and their reasons. [body 53c2efeb7ef3]'
 BEGIN
@@ -747,8 +764,9 @@ END$$
 DELIMITER ;
 
 -- purge: named families, now.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_3_2_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 63b1836f0fa8]'
 BEGIN
@@ -765,13 +783,14 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it are the lines of the routines, and what a deadlock could not roll back: work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
         GET DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets the server reading a routine.
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;

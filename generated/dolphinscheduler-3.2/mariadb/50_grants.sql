@@ -9,41 +9,41 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.
 -- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
-CREATE ROLE IF NOT EXISTS `windrow_dolphinscheduler_3_2_operator`, `windrow_dolphinscheduler_3_2_auditor`;
-GRANT `windrow_dolphinscheduler_3_2_auditor` TO `windrow_dolphinscheduler_3_2_operator`;
+CREATE ROLE IF NOT EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`;
+GRANT `windrow_dolphi_dc6b0164_auditor` TO `windrow_dolphi_dc6b0164_operator`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert_send_status` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_command` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_dq_execute_result` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_dq_task_statistics_value` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_error_command` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_process_instance` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_process_instance` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_sub_workflow` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_group_queue` TO `windrow_dolphinscheduler_3_2_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance` TO `windrow_dolphinscheduler_3_2_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert_send_status` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_command` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_dq_execute_result` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_dq_task_statistics_value` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_error_command` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_process_instance` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_process_instance` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_sub_workflow` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_group_queue` TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance` TO `windrow_dolphi_dc6b0164_owner`;
 
 -- A role does not see the bodies of its own routines without it; verify() compares them.
-GRANT SELECT ON mysql.proc TO `windrow_dolphinscheduler_3_2_owner`;
+GRANT SELECT ON mysql.proc TO `windrow_dolphi_dc6b0164_owner`;
 
 -- Nobody else may call anything, and these only what is meant to be called.
-GRANT SELECT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphinscheduler_3_2_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolphinscheduler_3_2_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolphinscheduler_3_2_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphinscheduler_3_2_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphinscheduler_3_2_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.pause TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.resume TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.arm TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_policy TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.drop_policy TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_hold TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.release_hold TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_setting TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.claim_artifacts TO `windrow_dolphinscheduler_3_2_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.finish_artifact TO `windrow_dolphinscheduler_3_2_operator`;
+GRANT SELECT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.pause TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.resume TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.arm TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_policy TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.drop_policy TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_hold TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.release_hold TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_setting TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.claim_artifacts TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.finish_artifact TO `windrow_dolphi_dc6b0164_operator`;

@@ -52,4 +52,4 @@ ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert`
     DROP INDEX IF EXISTS `windrow_t_ds_alert_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-DROP ROLE IF EXISTS `windrow_dolphinscheduler_3_2_operator`, `windrow_dolphinscheduler_3_2_auditor`, `windrow_dolphinscheduler_3_2_owner`;
+DROP ROLE IF EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`, `windrow_dolphi_dc6b0164_owner`;

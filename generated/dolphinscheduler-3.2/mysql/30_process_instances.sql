@@ -974,7 +974,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body cdbaacb0f0d6]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body a75ce400948d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1009,14 +1009,15 @@ BEGIN
         attempt: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
-                -- Warnings come before the error. Behind it is what a deadlock could not roll back: work tables.
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
                 GET STACKED DIAGNOSTICS v_number = NUMBER;
                 REPEAT
                     GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A sort that was cancelled says so in its own way.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
                 ROLLBACK;

@@ -397,7 +397,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 114f2c22cf9b]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 09b47ad240df]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -413,14 +413,15 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it is what a deadlock could not roll back: work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
         GET STACKED DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A sort that was cancelled says so in its own way.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
         closing: BEGIN
@@ -612,7 +613,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 33a003b0cf0e]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 948a45a95dbf]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -628,14 +629,15 @@ BEGIN
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            -- Warnings come before the error. Behind it is what a deadlock could not roll back: work tables.
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
             GET STACKED DIAGNOSTICS v_number = NUMBER;
             REPEAT
                 GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
             UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A sort that was cancelled says so in its own way.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
             ROLLBACK;
@@ -751,7 +753,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body c9abca01233c]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler_3_2.purge(''{"key": [17]}''); [body 7ddbac2d74aa]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -766,14 +768,15 @@ BEGIN
     DECLARE v_message  varchar(900);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        -- Warnings come before the error. Behind it is what a deadlock could not roll back: work tables.
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
         GET STACKED DIAGNOSTICS v_number = NUMBER;
         REPEAT
             GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             SET v_number = v_number - 1;
         UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A sort that was cancelled says so in its own way.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' THEN
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
         closing: BEGIN

@@ -8,8 +8,9 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 
 -- run_scheduled: what the event calls. An error before the run was opened would only reach the error log of the server:
 -- here it reaches the ledger. The same refusal again and again is one row, with the time of the last one.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_scheduled;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.run_scheduled()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_scheduled()
 SQL SECURITY DEFINER
 COMMENT 'One scheduled run; an error is recorded in table run. The event calls it. [body d722cd66adc1]'
 BEGIN
@@ -49,8 +50,9 @@ DELIMITER ;
 -- Every UPDATE and DELETE names a key, so that it works under sql_safe_updates.
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.pause;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.pause(IN p_reason longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler.pause(''month-end closing''); [body f34135b6d527]'
 BEGIN
@@ -63,8 +65,9 @@ BEGIN
     WHERE c.only_row = true;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.resume;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.resume()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.resume()
 SQL SECURITY DEFINER
 COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler.resume(); [body 0d0c13e9a120]'
 BEGIN
@@ -78,8 +81,9 @@ END$$
 DELIMITER ;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.count_orphans;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.count_orphans()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.count_orphans()
 SQL SECURITY DEFINER
 COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 2350d56492f3]'
 BEGIN
@@ -188,8 +192,9 @@ END$$
 DELIMITER ;
 
 -- orphans: the same as a result set.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.orphans;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.orphans()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.orphans()
 SQL SECURITY DEFINER
 COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_dolphinscheduler.orphans(); [body a2d4171f6ff8]'
 BEGIN
@@ -200,8 +205,9 @@ END$$
 DELIMITER ;
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.arm;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.arm()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.arm()
 SQL SECURITY DEFINER
 COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 8a0025b1f572]'
 BEGIN
@@ -227,8 +233,9 @@ DELIMITER ;
 -- way, when the call returns, that did not see what was written.
 
 -- policy_document, hold_document: one row as a document.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.policy_document;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One policy as a JSON document; NULL if there is none. [body 004c1daaa1d5]'
 BEGIN
@@ -249,8 +256,9 @@ BEGIN
     );
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.hold_document;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One hold as a JSON document; NULL if there is none. [body 28305475d447]'
 BEGIN
@@ -271,8 +279,9 @@ END$$
 DELIMITER ;
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_policy;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_policy(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1c8cb7ab9f48]'
 BEGIN
@@ -321,8 +330,9 @@ BEGIN
     SELECT v_text AS p_result;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.drop_policy;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.drop_policy(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_dolphinscheduler.drop_policy(''{"scope": "42"}''); [body d5f835c6a7af]'
 BEGIN
@@ -344,8 +354,9 @@ END$$
 DELIMITER ;
 
 -- set_hold, release_hold: families that must stay.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_hold;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_hold(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body b7628271cd5e]'
 BEGIN
@@ -395,8 +406,9 @@ BEGIN
     SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.release_hold;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.release_hold(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Releases a hold and answers it. Example: CALL windrow_dolphinscheduler.release_hold(''{"key": 17}''); [body f64c072b66b4]'
 BEGIN
@@ -416,8 +428,9 @@ END$$
 DELIMITER ;
 
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_setting;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.set_setting(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body 495fc4f80dc5]'
 BEGIN
@@ -475,8 +488,9 @@ END$$
 DELIMITER ;
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.claim_artifacts;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.claim_artifacts(IN p_limit int)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
 COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body ca139d94df5e]'
 BEGIN
@@ -498,8 +512,9 @@ BEGIN
     ORDER BY a.artifact_id;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.finish_artifact;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
 COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 1c089d1a2ed4]'
 BEGIN
@@ -515,8 +530,9 @@ END$$
 DELIMITER ;
 
 -- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.record_forced_install;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.record_forced_install(IN p_findings longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.record_forced_install(IN p_findings longtext)
 SQL SECURITY DEFINER
 COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note. [body 7106039a28b1]'
 BEGIN
@@ -528,10 +544,11 @@ END$$
 DELIMITER ;
 
 -- verify: is everything as it should be?
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body efbbfdf3b0fc]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body df96e1737c81]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -701,7 +718,7 @@ BEGIN
             r.definer,
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
-            COALESCE(r.definer IN ('windrow_dolphinscheduler_owner', CONCAT('windrow_dolphinscheduler_owner', '@%'), CONCAT('windrow_dolphinscheduler_owner', '@')), false) AS owned,
+            COALESCE(r.definer IN ('windrow_dolphi_d04cb0e5_owner', CONCAT('windrow_dolphi_d04cb0e5_owner', '@%'), CONCAT('windrow_dolphi_d04cb0e5_owner', '@')), false) AS owned,
             COALESCE(r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']'), false) AS body_known
         FROM windrow_dolphinscheduler.work_routine AS w
         LEFT JOIN information_schema.routines AS r
@@ -797,7 +814,7 @@ BEGIN
         11, 'schedule', c.spec,
         CASE
             WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
-            WHEN e.definer NOT IN ('windrow_dolphinscheduler_owner', CONCAT('windrow_dolphinscheduler_owner', '@%'), CONCAT('windrow_dolphinscheduler_owner', '@')) THEN 'violation'
+            WHEN e.definer NOT IN ('windrow_dolphi_d04cb0e5_owner', CONCAT('windrow_dolphi_d04cb0e5_owner', '@%'), CONCAT('windrow_dolphi_d04cb0e5_owner', '@')) THEN 'violation'
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'violation'
             ELSE 'ok'
         END,
@@ -805,7 +822,7 @@ BEGIN
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
             WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT windrow_dolphinscheduler.run ENABLE')
-            WHEN e.definer NOT IN ('windrow_dolphinscheduler_owner', CONCAT('windrow_dolphinscheduler_owner', '@%'), CONCAT('windrow_dolphinscheduler_owner', '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
+            WHEN e.definer NOT IN ('windrow_dolphi_d04cb0e5_owner', CONCAT('windrow_dolphi_d04cb0e5_owner', '@%'), CONCAT('windrow_dolphi_d04cb0e5_owner', '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
         END
@@ -837,7 +854,7 @@ END$$
 DELIMITER ;
 
 -- metrics: for sql_exporter and friends.
-CREATE OR REPLACE DEFINER = `windrow_dolphinscheduler_owner` SQL SECURITY DEFINER VIEW windrow_dolphinscheduler.metrics (name, labels, value) AS
+CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY DEFINER VIEW windrow_dolphinscheduler.metrics (name, labels, value) AS
 SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
 FROM windrow_dolphinscheduler.control AS c
 UNION ALL

@@ -9,41 +9,41 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.
 -- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
-CREATE ROLE IF NOT EXISTS `windrow_dolphinscheduler_operator`, `windrow_dolphinscheduler_auditor`;
-GRANT `windrow_dolphinscheduler_auditor` TO `windrow_dolphinscheduler_operator`;
+CREATE ROLE IF NOT EXISTS `windrow_dolphi_d04cb0e5_operator`, `windrow_dolphi_d04cb0e5_auditor`;
+GRANT `windrow_dolphi_d04cb0e5_auditor` TO `windrow_dolphi_d04cb0e5_operator`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert_send_status` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_command` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_error_command` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_sub_workflow` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_workflow_instance` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_serial_command` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_group_queue` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance_context` TO `windrow_dolphinscheduler_owner`;
-GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_workflow_instance` TO `windrow_dolphinscheduler_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert_send_status` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_command` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_error_command` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_sub_workflow` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_relation_workflow_instance` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_serial_command` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_group_queue` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_task_instance_context` TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_workflow_instance` TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- A role does not see the bodies of its own routines without it; verify() compares them.
-GRANT SELECT ON mysql.proc TO `windrow_dolphinscheduler_owner`;
+GRANT SELECT ON mysql.proc TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- Nobody else may call anything, and these only what is meant to be called.
-GRANT SELECT ON windrow_dolphinscheduler.* TO `windrow_dolphinscheduler_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.preview TO `windrow_dolphinscheduler_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphinscheduler_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphinscheduler_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphinscheduler_auditor`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.arm TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_policy TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.drop_policy TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_hold TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.release_hold TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_setting TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.claim_artifacts TO `windrow_dolphinscheduler_operator`;
-GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.finish_artifact TO `windrow_dolphinscheduler_operator`;
+GRANT SELECT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.preview TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.arm TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_policy TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.drop_policy TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_hold TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.release_hold TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_setting TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.claim_artifacts TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.finish_artifact TO `windrow_dolphi_d04cb0e5_operator`;

@@ -32,4 +32,4 @@ ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert`
     DROP INDEX IF EXISTS `windrow_t_ds_alert_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-DROP ROLE IF EXISTS `windrow_dolphinscheduler_operator`, `windrow_dolphinscheduler_auditor`, `windrow_dolphinscheduler_owner`;
+DROP ROLE IF EXISTS `windrow_dolphi_d04cb0e5_operator`, `windrow_dolphi_d04cb0e5_auditor`, `windrow_dolphi_d04cb0e5_owner`;

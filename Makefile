@@ -3,6 +3,7 @@
 # Cargo as `.ci/setup` found or unpacked it.
 CARGO = .ci/cargo
 WINDROW = target/release/windrow
+SYSTEM = dolphinscheduler
 DIALECT = postgres
 
 .PHONY: help setup demo demo-down test fmt generated generated-check bench build clean
@@ -16,9 +17,9 @@ setup: ## Install what is missing (apt packages; asks sudo when not root)
 build: setup ## Build the release binary
 	@$(CARGO) build --release --quiet
 
-demo: build ## The main job on a throw-away server: DIALECT=postgres, mysql or mariadb
+demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler or yworkflow, DIALECT=postgres, mysql or mariadb
 	@.ci/servers $(DIALECT)
-	@$(WINDROW) demo --dialect $(DIALECT)
+	@$(WINDROW) demo --system $(SYSTEM) --dialect $(DIALECT)
 
 demo-down: ## Stop the demo's server and remove it
 	@$(WINDROW) demo --down

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::db::url::RawUrl;
+use crate::demo::systems::{SYSTEMS, System};
 use crate::dialect::{DIALECTS, Dialect};
 
 /// Compile retention rules into SQL that cleans a database from inside
@@ -140,10 +141,10 @@ pub enum Command {
 
     /// Show the whole story on a throw-away server
     ///
-    /// Starts a PostgreSQL, loads half a year of DolphinScheduler's history, installs, previews, runs and verifies.
+    /// Starts a PostgreSQL, loads half a year of a workflow engine's history, installs, previews, runs and verifies.
     /// The server stays until `windrow demo --down`.
     ///
-    /// Example: windrow demo --families 20000
+    /// Example: windrow demo --system yworkflow
     Demo(Demo),
 
     /// Remove everything that install made
@@ -288,6 +289,15 @@ fn dialects() -> impl TypedValueParser<Value = Dialect> {
     })
 }
 
+/// A system of the demo by its name.
+fn systems() -> impl TypedValueParser<Value = &'static System> {
+    const ALL: &[System] = &SYSTEMS;
+    PossibleValuesParser::new(ALL.iter().map(|system| system.name)).map(|name| {
+        let named = ALL.iter().find(|system| system.name == name);
+        named.unwrap_or(&ALL[0])
+    })
+}
+
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -295,11 +305,15 @@ pub struct Demo {
     #[arg(long)]
     pub down: bool,
 
+    /// The workflow engine whose history is loaded
+    #[arg(long, value_name = "SYSTEM", default_value = SYSTEMS[0].name, value_parser = systems())]
+    pub system: &'static System,
+
     /// The server to start
     #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = dialects())]
     pub dialect: Dialect,
 
-    /// Families of workflow instances to load, about 31 rows each
+    /// Families of workflow instances to load, about 30 rows each
     #[arg(long, value_name = "COUNT", default_value_t = crate::demo::dolphinscheduler::DEMO_FAMILIES, value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
     pub families: u32,
 }

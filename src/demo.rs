@@ -1,5 +1,16 @@
 //! The schemas and histories that the demo, the tests and the benchmarks load: texts, no logic.
 
+pub mod systems;
+
+/// yWorkflow's instance store, on PostgreSQL.
+pub mod yworkflow {
+    /// The whole schema.
+    pub const SCHEMA: &str = include_str!("demo/yworkflow/schema.sql");
+
+    /// A history for [`SCHEMA`], sized and dated by the settings of DolphinScheduler's; run VACUUM ANALYZE afterwards.
+    pub const HISTORY: &str = include_str!("demo/yworkflow/history.sql");
+}
+
 /// Apache DolphinScheduler on PostgreSQL, and in [`mysql`](dolphinscheduler::mysql) the same elsewhere.
 pub mod dolphinscheduler {
     /// The whole schema of version 3.4.

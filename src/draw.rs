@@ -14,6 +14,7 @@ pub fn text(graph: &Graph) -> String {
         let _ = write!(out, "\nrule {}\n\n", rule.name);
         let mut seen = Vec::new();
         branch(graph, rule, rule.root, "", "", &[], &mut seen, &mut out);
+        out += &kept(graph, rule);
     }
     if !graph.ignored.is_empty() {
         out += "\nleft alone\n\n";
@@ -22,6 +23,18 @@ pub fn text(graph: &Graph) -> String {
         }
     }
     out += "\n[n] is the delete order; the names after a table are its columns that name the row it belongs to\n";
+    out
+}
+
+/// What keeps families of a rule, a line each.
+fn kept(graph: &Graph, rule: &Rule) -> String {
+    let mut out = String::new();
+    for table in &graph.tables {
+        for edge in table.keeps().filter(|edge| place_of(rule, edge)) {
+            let (column, parent) = (edge_label(edge), &graph.table(edge.parent).name);
+            let _ = writeln!(out, "\n{}: {column}  keeps {parent}", table.name);
+        }
+    }
     out
 }
 
@@ -142,8 +155,7 @@ fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
     for &child in &rule.order {
         for edge in graph
             .table(child)
-            .edges
-            .iter()
+            .parents()
             .filter(|edge| rule.order.contains(&edge.parent))
         {
             let hierarchy = is_hierarchy(rule, child, edge);
@@ -239,20 +251,12 @@ fn branch(
         .order
         .iter()
         .copied()
-        .filter(|&child| {
-            child != id
-                && graph
-                    .table(child)
-                    .edges
-                    .iter()
-                    .any(|edge| edge.parent == id)
-        })
+        .filter(|&child| child != id && graph.table(child).parents().any(|edge| edge.parent == id))
         .collect();
     for (at, &child) in children.iter().enumerate() {
         let edges: Vec<&Edge> = graph
             .table(child)
-            .edges
-            .iter()
+            .parents()
             .filter(|edge| edge.parent == id)
             .collect();
         let fork = if at + 1 == children.len() {
@@ -359,8 +363,7 @@ impl Layout {
                 .sum();
             let characters = table.name.chars().count().max(key);
             let ports = table
-                .edges
-                .iter()
+                .parents()
                 .filter(|edge| edge.parent != id && place_of(rule, edge))
                 .count() as f64;
             place.insert(id, nodes.len());
@@ -377,8 +380,7 @@ impl Layout {
             let from = place[&id];
             let mut edges: Vec<&Edge> = graph
                 .table(id)
-                .edges
-                .iter()
+                .parents()
                 .filter(|edge| edge.parent != id && place_of(rule, edge))
                 .collect();
             edges.sort_by_key(|edge| layers[&edge.parent]);
@@ -711,8 +713,7 @@ fn layers(graph: &Graph, rule: &Rule) -> BTreeMap<TableId, usize> {
         for &id in rule.order.iter().rev().filter(|&&id| id != rule.root) {
             let parents = graph
                 .table(id)
-                .edges
-                .iter()
+                .parents()
                 .filter(|edge| edge.parent != id && place_of(rule, edge));
             let deepest = parents
                 .map(|edge| layers[&edge.parent] + 1)

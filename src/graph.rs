@@ -49,7 +49,7 @@ pub struct Table {
     pub key: Vec<Column>,
     /// Columns that an index of the application leads with; the statements need no further index on them.
     pub indexed: Vec<String>,
-    /// What a row of this table belongs to: it goes with any of these parents.
+    /// What a row of this table names, and what becomes of it when that goes.
     pub edges: Vec<Edge>,
 }
 
@@ -81,7 +81,7 @@ pub enum Kind {
     Timestamptz,
 }
 
-/// A row of the owning table belongs to the parent row whose key its columns name.
+/// A row of the owning table names the parent row with this key.
 #[derive(Clone, Debug)]
 pub struct Edge {
     /// Column of the child table.
@@ -92,6 +92,33 @@ pub struct Edge {
     pub parent_column: Column,
     /// A value, besides NULL, that means "no parent" (DolphinScheduler writes 0).
     pub none: Option<Literal>,
+    /// What becomes of the row when the parent row is due.
+    pub action: Action,
+}
+
+/// What becomes of a row that names a row which is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It belongs to that row and goes with it, or with any other parent.
+    Delete,
+    /// It keeps that row, and so the whole family, until it is gone itself.
+    Restrict,
+}
+
+impl Table {
+    /// The edges to the rows that a row of this table belongs to: it goes with any of them.
+    pub fn parents(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::Delete)
+    }
+
+    /// The edges to the rows that a row of this table keeps.
+    pub fn keeps(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::Restrict)
+    }
 }
 
 /// A constant of a condition.

@@ -22,6 +22,17 @@ pub struct Purge {
     pub collects: Vec<TableId>,
     /// The deletions, children first, the root last.
     pub steps: Vec<Step>,
+    /// What keeps families, sorted by table.
+    pub keeps: Vec<Keep>,
+}
+
+/// Rows that keep the families of the rows they name, by one way from there to the root table.
+#[derive(Debug)]
+pub struct Keep {
+    /// From the root table's child down to the table of the rows that keep: each table with the edge to the one before.
+    pub hops: Vec<(TableId, Edge)>,
+    /// One sentence: becomes the comment above the query.
+    pub why: String,
 }
 
 /// The deletion from one table.
@@ -63,23 +74,28 @@ pub fn make(graph: &Graph) -> Plan {
         .iter()
         .map(|rule| scan_index(graph, rule))
         .collect();
-    for step in purges.iter().flat_map(|purge| &purge.steps) {
-        let table = graph.table(step.table);
-        for edge in &step.edges {
+    let deleted = purges.iter().flat_map(|purge| &purge.steps);
+    let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
+    let kept = purges.iter().flat_map(|purge| &purge.keeps);
+    let kept = kept.filter_map(|keep| keep.hops.last());
+    let kept = kept.map(|(table, edge)| (*table, std::slice::from_ref(edge), "are due"));
+    for (id, edges, when) in deleted.chain(kept) {
+        let table = graph.table(id);
+        for edge in edges {
             let columns = vec![edge.column.name.clone()];
             let known = indexes
                 .iter()
-                .any(|index| index.table == step.table && index.columns == columns);
+                .any(|index| index.table == id && index.columns == columns);
             if known || table.indexed.contains(&edge.column.name) {
                 continue;
             }
             indexes.push(IndexNeed {
-                table: step.table,
+                table: id,
                 whole_columns: columns.clone(),
                 columns,
                 conditions: Vec::new(),
                 why: format!(
-                    "{} is searched by the rows of {} that go.",
+                    "{} is searched by the rows of {} that {when}.",
                     table.name,
                     graph.table(edge.parent).name
                 ),
@@ -116,7 +132,50 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         id_kind,
         collects,
         steps,
+        keeps: keeps(graph, rule),
     }
+}
+
+fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
+    let mut keeps = Vec::new();
+    for (index, table) in graph.tables.iter().enumerate() {
+        for edge in table
+            .keeps()
+            .filter(|edge| rule.order.contains(&edge.parent))
+        {
+            for mut hops in ways(graph, rule, edge.parent) {
+                hops.push((TableId(index), edge.clone()));
+                keeps.push(Keep {
+                    hops,
+                    why: format!(
+                        "A row of {} keeps the row of {} that {} names.",
+                        table.name,
+                        graph.table(edge.parent).name,
+                        edge.column.name
+                    ),
+                });
+            }
+        }
+    }
+    keeps
+}
+
+/// Every way from the root table down to a table of its families.
+fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<(TableId, Edge)>> {
+    if table == rule.root {
+        return vec![Vec::new()];
+    }
+    let parents = graph.table(table).parents();
+    parents
+        .filter(|edge| rule.order.contains(&edge.parent))
+        .flat_map(|edge| {
+            let mut ways = ways(graph, rule, edge.parent);
+            for way in &mut ways {
+                way.push((table, edge.clone()));
+            }
+            ways
+        })
+        .collect()
 }
 
 fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
@@ -129,8 +188,7 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
         };
     }
     let edges: Vec<Edge> = table
-        .edges
-        .iter()
+        .parents()
         .filter(|edge| rule.order.contains(&edge.parent))
         .cloned()
         .collect();

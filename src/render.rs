@@ -11,7 +11,9 @@ use crate::graph::{
     Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, TableId,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
+use keeps::KeepView;
 
+mod keeps;
 mod mysql_probes;
 
 /// The template sources, by dialect folder and file name.
@@ -214,10 +216,16 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
         let root = &graph.table(rule.root).name;
-        let scope = if rule.retention.per.is_some() && rule.retention.opt_in {
-            format!("i.{} = 1 AND ", view.per)
-        } else {
-            String::new()
+        let scope = match &rule.retention.per {
+            Some(per) if rule.retention.opt_in => {
+                let one = match per.kind {
+                    Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
+                    Kind::Varchar => "'1'",
+                    _ => "1",
+                };
+                format!("i.{} = {one} AND ", view.per)
+            }
+            _ => String::new(),
         };
         probes.push(Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
@@ -267,6 +275,18 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                     ),
                 });
             }
+        }
+        for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
+            let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
+            probes.push(Probe {
+                what: format!("rule {}: look in {name} by {column}", rule.name),
+                table: name.clone(),
+                sql: format!(
+                    "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
+                    dialect.qualified(home(graph, dialect), name),
+                    keys(edge.parent_column.kind)
+                ),
+            });
         }
     }
     probes
@@ -642,6 +662,7 @@ struct RuleView {
     level_columns: String,
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
+    keeps: Vec<KeepView>,
     twins: Vec<TwinView>,
     /// Whether keys are written without quotes in a JSON document.
     key_is_number: bool,
@@ -763,6 +784,8 @@ struct OrphanView {
 struct TableView {
     name: String,
     table: String,
+    /// Whether rows of it go; others are only read.
+    deleted: bool,
 }
 
 #[derive(Serialize)]
@@ -808,6 +831,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         .iter()
         .flat_map(|purge| purge.steps.iter().map(|step| step.table))
         .collect();
+    tables.sort();
+    tables.dedup();
+    let deleted = tables.clone();
+    tables.extend(keeps::tables(&plan.purges));
     tables.sort();
     tables.dedup();
     let edges = tables
@@ -884,7 +911,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
-        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name) }).collect(),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id) }).collect(),
         roots: roots
             .iter()
             .map(|id| graph.table(*id))
@@ -1125,8 +1152,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 key_type: dialect.kind(table.key[0].kind),
                 table: dialect.qualified(home(graph, dialect), &table.name),
                 edges: table
-                    .edges
-                    .iter()
+                    .parents()
                     .filter(|edge| rule.order.contains(&edge.parent))
                     .map(|edge| edge_view(graph, rule, edge, dialect))
                     .collect(),
@@ -1269,6 +1295,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         steps,
+        keeps: keeps::views(graph, purge, dialect),
         twins,
         key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
         zoned: rule.end_time.kind == Kind::Timestamptz,
@@ -1366,8 +1393,7 @@ fn artifact_view(
 ) -> ArtifactView {
     let table = graph.table(artifact.table);
     let column = table
-        .edges
-        .iter()
+        .parents()
         .find(|edge| edge.parent == rule.root)
         .map_or(&table.key[0].name, |edge| &edge.column.name);
     ArtifactView {

@@ -90,12 +90,13 @@ pub struct Table {
         example = &"id integer"
     )]
     pub key: Option<Text>,
-    /// What a row belongs to: `column [type] -> table.column [unless value]`.
+    /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
+    /// belong to that row but keeps it, and its whole family, for as long as it is there.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r"->.+\..+")),
-        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0"]
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict"]
     )]
     pub parents: Vec<Text>,
     /// Columns of `parents` that an index of the application leads with, so that none needs to be added.

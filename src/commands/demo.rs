@@ -6,24 +6,21 @@ use std::time::{Duration, Instant};
 
 use clap::Parser as _;
 
-use super::{Exit, bundle, dispatch, load};
+use super::{Exit, bundle, calls, dispatch, load};
 use crate::bundle::Bundle;
 use crate::cli::{Cli, Demo};
 use crate::db::Database;
+use crate::demo::systems::System;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::graph::Graph;
+use crate::lint;
 use crate::sandbox;
 use crate::ui::{Ui, duration};
 
 mod stage;
 
 use stage::Stage;
-
-/// The spec of the demo, for a binary that is used without a checkout.
-const SPEC: &str = include_str!("../../specs/dolphinscheduler.toml");
-
-/// Where the spec stands in a checkout.
-const SPEC_PATH: &str = "specs/dolphinscheduler.toml";
 
 /// Tells the story, or ends it.
 pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
@@ -32,12 +29,34 @@ pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
         return down(&dir, ui);
     }
     let started = Instant::now();
+    let graph = lint::load(args.system.spec).0;
+    let graph = graph.ok_or_else(|| Failure::new("the spec of the demo has errors"))?;
+    // Asked before anything is started or removed.
+    calls(&graph, args.dialect).map_err(|_| unfit(&graph, args.dialect))?;
     clear(&dir)?;
-    let stage = Stage::start(args.dialect, &dir, ui)?;
+    let stage = Stage::start(args.system, args.dialect, &dir, ui)?;
     stage.load(args.families, ui)?;
     tell(&dir, &stage, ui)?;
     farewell(&stage, started.elapsed(), ui);
     Ok(Exit::Clean)
+}
+
+fn unfit(graph: &Graph, dialect: Dialect) -> Failure {
+    let facts = graph.dialects.iter().map(|dialect| dialect.facts());
+    let titles: Vec<&str> = facts.clone().map(|facts| facts.title).collect();
+    let flags: Vec<String> = facts
+        .map(|facts| format!("`--dialect {}`", facts.folder))
+        .collect();
+    Failure::new(format!(
+        "{} runs on {}, not on {}",
+        graph.title,
+        titles.join(" and "),
+        dialect.facts().title
+    ))
+    .hint(format!(
+        "use {}, or show another system with `--system`",
+        flags.join(" or ")
+    ))
 }
 
 fn down(dir: &Path, ui: &Ui) -> anyhow::Result<Exit> {
@@ -76,10 +95,10 @@ fn directory() -> PathBuf {
 
 /// The commands of a first day with windrow.
 fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
-    let spec = spec(dir)?;
+    let spec = spec(stage.system, dir)?;
     let spec = spec.as_str();
     let url = stage.url.as_str();
-    let projects = stage.projects()?;
+    let scopes = stage.scopes()?;
     let generated = dir.join("generated").display().to_string();
     // The server's user owns the directory; the files are the user's own.
     let generated = if fs::create_dir_all(&generated).is_ok() {
@@ -111,12 +130,15 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     );
     chapter(
         ui,
-        "Nine of ten projects opt in; the others are never touched",
+        &format!(
+            "Nine of ten {} opt in; the others are never touched",
+            stage.system.scopes.2
+        ),
     );
     let quiet = Ui { quiet: true };
-    for (index, project) in projects
+    for (index, scope) in scopes
         .iter()
-        .take(projects.len().saturating_sub(1))
+        .take(scopes.len().saturating_sub(1))
         .enumerate()
     {
         let retention = if index == 0 { "90d" } else { "30d" };
@@ -125,7 +147,7 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
             "set",
             spec,
             "--scope",
-            project.as_str(),
+            scope.as_str(),
             "--retention",
             retention,
         ];
@@ -136,7 +158,7 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     }
     ui.note(&format!(
         "… and so for {} more",
-        projects.len().saturating_sub(3)
+        scopes.len().saturating_sub(3)
     ));
     chapter(ui, "Preview: what would go, what stays and why");
     step(ui, &["preview", spec], url)?;
@@ -174,14 +196,20 @@ fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
             duration(took)
         ),
     );
+    let commands = [
+        ("preview SPEC --output json", "what is left, as a document"),
+        ("run SPEC", "a second run deletes nothing"),
+    ];
+    let pause = ("pause SPEC --reason 'let me look'", "the kill switch");
+    let lines: String = commands
+        .iter()
+        .chain(stage.system.further)
+        .chain([&pause])
+        .map(|(words, shows)| (words.replace("SPEC", stage.system.spec_path), shows))
+        .map(|(words, shows)| format!("  windrow {words:<59}  {shows}\n"))
+        .collect();
     ui.data(&format!(
-        "  export WINDROW_URL='{}'\n  \
-         windrow preview {SPEC_PATH} --output json           what is left, as a document\n  \
-         windrow run {SPEC_PATH}                             a second run deletes nothing\n  \
-         windrow purge {SPEC_PATH} --key 9                   one family by hand: refused with its reason\n  \
-         windrow artifacts list {SPEC_PATH}                  log files of the deleted tasks\n  \
-         windrow pause {SPEC_PATH} --reason 'let me look'    the kill switch\n  \
-         {}\n\n\
+        "  export WINDROW_URL='{}'\n{lines}  {}\n\n\
          `windrow` is target/release/windrow. `make demo-down` stops the server and removes it.",
         stage.url,
         stage.list_routines()
@@ -189,12 +217,12 @@ fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
 }
 
 /// The spec of the checkout, or a copy of it beside the server.
-fn spec(dir: &Path) -> anyhow::Result<String> {
-    if Path::new(SPEC_PATH).exists() {
-        return Ok(SPEC_PATH.to_owned());
+fn spec(system: &System, dir: &Path) -> anyhow::Result<String> {
+    if Path::new(system.spec_path).exists() {
+        return Ok(system.spec_path.to_owned());
     }
-    let path = dir.join("dolphinscheduler.toml");
-    fs::write(&path, SPEC).map_err(|error| {
+    let path = dir.join(format!("{}.toml", system.name));
+    fs::write(&path, system.spec).map_err(|error| {
         Failure::new(format!("cannot write `{}`", path.display())).caused_by(error)
     })?;
     Ok(path.display().to_string())

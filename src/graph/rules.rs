@@ -132,6 +132,7 @@ fn rule(
     let retention = retention(text, name, rule.retention.as_ref(), diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let order = root.map_or(Vec::new(), |root| tables.order(root));
+    check_keepers(name, &order, tables, diagnostics);
     let family = Family {
         spec,
         tables,
@@ -162,6 +163,37 @@ fn rule(
         report,
         order,
     })
+}
+
+/// Finds tables whose rows would keep families of the rule that they belong to themselves. What a preview would then call
+/// kept could be free by the time a run comes to it.
+fn check_keepers(
+    rule: &Text,
+    order: &[TableId],
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for id in order {
+        let table = &tables.tables[id.0];
+        if let Some(edge) = table.keeps().find(|edge| order.contains(&edge.parent)) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "keeper-goes",
+                    tables.spans[id.0].clone(),
+                    format!(
+                        "rows of `{}` go with families of rule `{}` and would keep them",
+                        table.name.escape_debug(),
+                        rule.get_ref().escape_debug()
+                    ),
+                    format!(
+                        "a row goes with a family or keeps one: take `restrict` out of the edge of `{}`, or take out the other edges",
+                        edge.column.name.escape_debug()
+                    ),
+                )
+                .related(rule.span(), "the rule"),
+            );
+        }
+    }
 }
 
 fn root(
@@ -520,8 +552,7 @@ fn relation_end(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Column> {
     let edges = tables.tables[table.0]
-        .edges
-        .iter()
+        .parents()
         .filter(|edge| edge.parent == root);
     let ends: Vec<&Column> = edges.map(|edge| &edge.column).collect();
     let found = ends.iter().find(|end| end.name == *column.get_ref());
@@ -530,12 +561,21 @@ fn relation_end(
         let root = &tables.tables[root.0];
         let key = root.key.first().map_or("…", |key| key.name.as_str());
         let shown = column.get_ref().escape_debug();
-        let otherwise = format!(
-            "add `{shown} -> {}.{}` to the parents of `{}`: a link goes when either of its ends goes",
-            root.name.escape_debug(),
-            key.escape_debug(),
-            relation.get_ref().escape_debug()
-        );
+        let restricts = tables.tables[table.0]
+            .keeps()
+            .any(|edge| edge.column.name == *column.get_ref());
+        let otherwise = if restricts {
+            format!(
+                "take `restrict` out of the edge of `{shown}`: a link goes when either of its ends goes"
+            )
+        } else {
+            format!(
+                "add `{shown} -> {}.{}` to the parents of `{}`: a link goes when either of its ends goes",
+                root.name.escape_debug(),
+                key.escape_debug(),
+                relation.get_ref().escape_debug()
+            )
+        };
         diagnostics.push(
             Diagnostic::error(
                 "relation-one-end",

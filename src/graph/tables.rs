@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
-use crate::graph::{Column, Edge, Ignored, Kind, Literal, Table, TableId};
+use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
 use crate::spec::grammar::{self, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
 
@@ -17,7 +17,7 @@ pub(super) struct Resolved {
     unclear_keys: BTreeSet<TableId>,
     /// Tables with an edge that could not be resolved; they may belong to anything.
     unclear_edges: BTreeSet<TableId>,
-    /// The tables that name each table as a parent, sorted.
+    /// The tables whose rows belong to each table's, sorted.
     children: Vec<Vec<TableId>>,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             &mut resolved,
             diagnostics,
         );
-        for edge in &edges {
+        for edge in edges.iter().filter(|edge| edge.action == Action::Delete) {
             let siblings = &mut resolved.children[edge.parent.0];
             if siblings.last() != Some(&TableId(index)) {
                 siblings.push(TableId(index));
@@ -197,6 +197,15 @@ pub(super) fn check_reached(spec: &Spec, resolved: &Resolved, diagnostics: &mut 
     for table in &resolved.unclear_edges {
         reached.extend(resolved.order(*table));
     }
+    // A table that only keeps others is there for that.
+    let keepers = resolved
+        .tables
+        .iter()
+        .enumerate()
+        .filter(|(_, table)| table.keeps().any(|edge| reached.contains(&edge.parent)))
+        .map(|(index, _)| TableId(index));
+    let keepers: Vec<TableId> = keepers.collect();
+    reached.extend(keepers);
     if spec.rules.is_empty() {
         let at = spec.name.as_ref().map_or(0..0, |name| name.span());
         let help = "add a rule: `[rules.NAME]` with `strategy`, `root`, `final`, `end_time` and `retention`";
@@ -470,6 +479,11 @@ fn edge(
         parent,
         parent_column: key.clone(),
         none,
+        action: if edge.restrict {
+            Action::Restrict
+        } else {
+            Action::Delete
+        },
     })
 }
 
@@ -482,7 +496,7 @@ fn check_cycles(resolved: &Resolved, edge_spans: &[Vec<Span>], diagnostics: &mut
             resolved.tables[table.0]
                 .edges
                 .iter()
-                .position(|edge| knotted.contains(&edge.parent))
+                .position(|edge| edge.action == Action::Delete && knotted.contains(&edge.parent))
         };
         loop {
             let loose: Vec<TableId> = knotted

@@ -95,9 +95,16 @@ The control schema is `windrow_<name>`: a lower-case letter, then lower-case let
         "A text with a NUL character is stored by no server, so it matches nothing.",
     ),
     (
+        "keeper-goes",
+        "\
+A parent with `restrict` keeps its family as long as the row is there. The rows of this table also belong to families of \
+the same rule, so that some would go and set free what they kept a moment before: a preview could not tell what a run \
+will do. A row goes with a family or keeps one.",
+    ),
+    (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value]`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict]`; a \
 relation is `table: parent_column -> child_column`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),

@@ -79,6 +79,19 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             });
         }
     }
+    for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
+        let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
+        let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
+        probes.push(Probe {
+            what: format!("rule {}: look in {name} by {column}", rule.name),
+            table: name.clone(),
+            sql: format!(
+                "SELECT t.{column} FROM {work} STRAIGHT_JOIN {table} AS t ON t.{column} = w.k",
+                table = dialect.qualified(home(graph, dialect), name),
+                work = some_keys(&parent, &dialect.ident(&edge.parent_column.name))
+            ),
+        });
+    }
     probes
 }
 

@@ -19,7 +19,7 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value]`.
+/// `column [type] -> table.column [unless value] [restrict]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
     /// The child's column.
@@ -30,6 +30,8 @@ pub struct EdgeText {
     pub parent_column: Text,
     /// The value that means "no parent".
     pub none: Option<Spanned<NoneText>>,
+    /// Whether a row keeps its parent, instead of going with it.
+    pub restrict: bool,
 }
 
 /// The value after `unless`.
@@ -62,7 +64,7 @@ pub enum FigureText {
 }
 
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
-                    and `unless value` if a value means no parent";
+                    `unless value` if a value means no parent, and `restrict` if a row keeps its parent instead of going with it";
 
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
@@ -83,7 +85,7 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
     Ok(column)
 }
 
-/// Reads `column [type] -> table.column [unless value]`.
+/// Reads `column [type] -> table.column [unless value] [restrict]`.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
     let column = cursor.column()?;
@@ -96,12 +98,14 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     } else {
         None
     };
+    let restrict = cursor.take_word("restrict");
     cursor.end()?;
     Ok(EdgeText {
         column,
         table,
         parent_column,
         none,
+        restrict,
     })
 }
 
@@ -375,7 +379,7 @@ mod tests {
 
     #[test]
     fn an_edge_has_all_its_parts() {
-        let edge = read("\" a bigint->t.b unless -1 \"", edge).expect("an edge");
+        let edge = read("\" a bigint->t.b unless -1 restrict \"", edge).expect("an edge");
         assert_eq!(edge.column.name.get_ref(), "a");
         assert_eq!(
             edge.column.kind.map(Spanned::into_inner).as_deref(),
@@ -392,6 +396,7 @@ mod tests {
             edge.none.map(Spanned::into_inner),
             Some(NoneText::Integer(-1))
         );
+        assert!(edge.restrict);
     }
 
     #[test]

@@ -43,6 +43,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+{%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- for collect in rule.collects -%}
         , {{ control }}.{{ collect.work }}
 {%- endfor %};
@@ -122,6 +123,16 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- if rule.keeps | length > 0 %}
+    -- Rows that a row of another table keeps.
+    CREATE TEMPORARY TABLE {{ control }}.work_kept (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -147,6 +158,7 @@ BEGIN
         {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped,
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+{%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- for collect in rule.collects -%}
         , {{ control }}.{{ collect.work }}
 {%- endfor %};
@@ -327,7 +339,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -457,6 +469,16 @@ BEGIN
         FROM {{ control }}.work_held AS h
         STRAIGHT_JOIN {{ control }}.work_seen AS w ON w.id = h.id;
     END IF;
+{%- for keep in rule.keeps %}
+    -- {{ keep.why }}
+    INSERT IGNORE INTO {{ control }}.work_kept (id)
+    SELECT m.id
+    FROM {{ control }}.work_member AS m
+{%- for hop in keep.hops %}
+    STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.alias }}.{{ hop.column }} = {{ hop.parent }}
+{%- endfor %};
+    SET v_doubts = v_doubts + ROW_COUNT();
+{%- endfor %}
     SELECT
         v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL{% if rule.closed %} OR (m.upwards AND NOT m.root){% endif %} OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
         COUNT(CASE WHEN m.root THEN 1 END){% if rule.per %},
@@ -590,6 +612,10 @@ BEGIN
     SELECT m.id
     FROM {{ control }}.work_held AS h
     STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = h.id;
+{%- if rule.keeps | length > 0 %}
+    INSERT IGNORE INTO {{ control }}.work_doubt (id)
+    SELECT k.id FROM {{ control }}.work_kept AS k;
+{%- endif %}
 {%- if rule.links | length > 0 %}
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT m.id
@@ -626,13 +652,19 @@ BEGIN
             WHEN h.id IS NOT NULL THEN 1
             WHEN NOT m.final THEN 2
             WHEN m.ended IS NULL AND NOT p_purge THEN 3
+{%- if rule.keeps | length > 0 %}
+            WHEN k.id IS NOT NULL THEN 6
+{%- endif %}
             ELSE 9
         END,
         IF(m.root, m.cutoff, NULL),
         COALESCE(m.ended, {{ rule.least_time }})
     FROM {{ control }}.work_doubt AS d
     STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = d.id
-    LEFT JOIN {{ control }}.work_held AS h ON h.id = m.id;
+    LEFT JOIN {{ control }}.work_held AS h ON h.id = m.id
+{%- if rule.keeps | length > 0 %}
+    LEFT JOIN {{ control }}.work_kept AS k ON k.id = m.id
+{%- endif %};
     INSERT INTO {{ control }}.work_case (id, locked, fault, newest)
     SELECT k.id, true, IF(h.id IS NULL, 5, 1), {{ rule.least_time }}
     FROM {{ control }}.work_locked AS k
@@ -739,7 +771,7 @@ BEGIN
         CASE
             WHEN c.locked THEN 'LOCKED'
             WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, 6), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'SHARED_MEMBER')
+            ELSE ELT(LEAST(c.verdict, {% if rule.keeps | length > 0 %}7{% else %}6{% endif %}), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', {% if rule.keeps | length > 0 %}'REFERENCED', {% endif %}'SHARED_MEMBER')
         END
     FROM {{ control }}.work_root AS r
     STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = r.id

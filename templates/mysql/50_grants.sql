@@ -12,7 +12,7 @@ GRANT {{ auditor }} TO {{ operator }};
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}
 --# grant on {{ table.name }}
-GRANT SELECT, DELETE ON {{ table.table }} TO {{ owner }};
+GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{ owner }};
 {% endfor %}
 {%- if maria %}
 -- A role does not see the bodies of its own routines without it; verify() compares them.

@@ -116,6 +116,48 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text, {{ rule.time_type }}, {{ rule.key_type }}, bigint) IS
     'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; {{ rule.name }}_judge decides. [body @body@]';
 
+{%- if rule.keeps | length > 0 %}
+
+-- {{ rule.name }}_kept: the members that a row of another table keeps.
+--# create function {{ control }}.{{ rule.name }}_kept
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_kept(p_members {{ rule.id_type }}[])
+RETURNS {{ rule.id_type }}[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    RETURN ARRAY(
+{%- for keep in rule.keeps %}
+        -- {{ keep.why }}
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM {{ keep.hops.0.table }} AS {{ keep.hops.0.alias }}
+{%- for hop in keep.hops %}
+{%- if not loop.first %}
+            JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.alias }}.{{ hop.column }} = {{ hop.parent }}
+{%- endif %}
+{%- endfor %}
+            WHERE {{ keep.hops.0.alias }}.{{ keep.hops.0.column }} = {{ keep.hops.0.parent }}
+        )
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_kept
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_kept({{ rule.id_type }}[]) IS
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; {{ rule.name }}_judge calls it. [body @body@]';
+{%- endif %}
+
 -- {{ rule.name }}_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
 -- A member is a row of {{ rule.table_name }}. Links to ids without a row are not followed.
@@ -149,7 +191,7 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_reasons constant text[] := ARRAY[
-        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
+        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'{% if rule.keeps | length > 0 %}, 'REFERENCED'{% endif %}
     ];
 {%- if rule.per %}
     -- The policies, one element per scope.
@@ -164,6 +206,9 @@ DECLARE
     v_first  integer;  -- how many members the first level has
     v_locked {{ rule.id_type }}[] := '{}';  -- rows that another session holds
     v_held   {{ rule.id_type }}[];
+{%- if rule.keeps | length > 0 %}
+    v_kept   {{ rule.id_type }}[];  -- rows that a row of another table keeps
+{%- endif %}
     v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
     v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
@@ -328,6 +373,11 @@ BEGIN
     v_doubt := v_doubt || v_locked || ARRAY(
         SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
     );
+{%- if rule.keeps | length > 0 %}
+    -- Read after the rows were locked, too. With a foreign key, no further row can come to keep them.
+    v_kept := {{ control }}.{{ rule.name }}_kept(v_id);
+    v_doubt := v_doubt || v_kept;
+{%- endif %}
 {%- if rule.links | length > 0 %}
     WITH RECURSIVE doubt (id) AS (
         SELECT d.id
@@ -395,6 +445,11 @@ BEGIN
             UNION ALL
             SELECT l.id, 5, NULL
             FROM unnest(v_locked) AS l(id)
+{%- if rule.keeps | length > 0 %}
+            UNION ALL
+            SELECT k.id, 8, NULL
+            FROM unnest(v_kept) AS k(id)
+{%- endif %}
         )
         UNION
         SELECT l.upper, f.rank, f.cutoff
@@ -480,7 +535,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
 
 -- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
 --# create function {{ control }}.{{ rule.name }}_rows

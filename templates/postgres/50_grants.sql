@@ -26,7 +26,7 @@ GRANT {{ control }}_auditor TO {{ control }}_operator;
 GRANT USAGE ON SCHEMA {{ schema }} TO {{ control }}_owner;
 {% for table in tables -%}
 --# grant on {{ table.name }}
-GRANT SELECT, DELETE ON {{ table.table }} TO {{ control }}_owner;
+GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{ control }}_owner;
 {% endfor -%}
 {% for root in roots -%}
 --# grant lock on {{ root.name }}

@@ -327,6 +327,35 @@ fn the_demo_tells_the_whole_story_and_goes_away() {
 }
 
 #[test]
+fn the_demo_tells_the_story_of_yworkflow() {
+    let story = story_of(&["--system", "yworkflow", "--families", "1000"]);
+    for word in [
+        "of five foreign keys four cascade",
+        "24,144 rows: states",
+        "Nine of ten definitions opt in",
+        "639 families with 15,548 rows would go",
+        "done, nothing left",
+        "clean\n",
+    ] {
+        assert!(story.contains(word), "no `{word}` in:\n{story}");
+    }
+    assert!(!story.contains("found something"), "{story}");
+}
+
+#[test]
+fn the_demo_shows_a_system_on_its_own_servers_only() {
+    let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(["demo", "--system", "yworkflow", "--dialect", "mariadb"])
+        .output()
+        .expect("windrow runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: yWorkflow runs on PostgreSQL, not on MariaDB\n\nhint: use `--dialect postgres`, or show another system with `--system`\n"
+    );
+}
+
+#[test]
 fn the_demo_tells_the_whole_story_on_mysql() {
     tell_story("mysql", "MySQL");
 }
@@ -336,7 +365,41 @@ fn the_demo_tells_the_whole_story_on_mariadb() {
     tell_story("mariadb", "MariaDB");
 }
 
+/// What a demo says that is ended at once.
+fn story_of(arguments: &[&str]) -> String {
+    in_a_place_of_its_own(|demo| {
+        let story = demo(arguments);
+        demo(&["--down"]);
+        story
+    })
+}
+
 fn tell_story(dialect: &str, title: &str) {
+    in_a_place_of_its_own(|demo| {
+        let story = demo(&["--dialect", dialect, "--families", "1000"]);
+        for word in [
+            &format!("A throw-away {title}"),
+            "delete order",
+            // The same everywhere.
+            "665 families with 19,752 rows would go",
+            "NON_FINAL_MEMBER",
+            "done, nothing left",
+            "clean\n",
+            "make demo-down",
+        ] {
+            assert!(story.contains(word), "no `{word}` in:\n{story}");
+        }
+        assert!(!story.contains("found something"), "{story}");
+        if dialect == "postgres" {
+            // A second one takes the place of the first.
+            demo(&["--families", "1000"]);
+        }
+        demo(&["--down"]);
+    });
+}
+
+/// Lets demos be told, and looks that the last one leaves nothing behind.
+fn in_a_place_of_its_own<T>(tell: impl FnOnce(&dyn Fn(&[&str]) -> String) -> T) -> T {
     // A place of its own: the user's own demo may be running. The server's user must be able to enter it.
     let place = tempfile::tempdir().expect("a scratch folder");
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
@@ -356,27 +419,10 @@ fn tell_story(dialect: &str, title: &str) {
         assert!(output.status.success(), "{said}");
         said
     };
-    let story = demo(&["--dialect", dialect, "--families", "1000"]);
-    for word in [
-        &format!("A throw-away {title}"),
-        "delete order",
-        // The same everywhere.
-        "665 families with 19,752 rows would go",
-        "NON_FINAL_MEMBER",
-        "done, nothing left",
-        "clean\n",
-        "make demo-down",
-    ] {
-        assert!(story.contains(word), "no `{word}` in:\n{story}");
-    }
-    assert!(!story.contains("found something"), "{story}");
-    if dialect == "postgres" {
-        // A second one takes the place of the first.
-        demo(&["--families", "1000"]);
-    }
-    demo(&["--down"]);
+    let told = tell(&demo);
     let left: Vec<_> = fs::read_dir(place.path())
         .expect("our own folder")
         .collect();
     assert!(left.is_empty(), "the demo left {left:?}");
+    told
 }

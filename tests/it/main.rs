@@ -21,3 +21,4 @@ mod session;
 mod squawk;
 mod support;
 mod tidy;
+mod yworkflow;

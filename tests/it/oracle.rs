@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, foreign_keys, with_keepers};
 use crate::support::installation::{Installation, on_every_server, tick};
 use crate::support::oracle::{self, Outcome};
-use crate::support::world::{Row, SECOND, TABLES, World, timestamp};
+use crate::support::world::{Row, SECOND, World, timestamp};
 
 /// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others.
 const WORLDS: u64 = 200;
@@ -24,6 +24,9 @@ on_every_server!(
     literal_worlds_are_cleaned_as_the_model_says,
     closed_families_are_purged_as_the_model_says,
     literal_families_are_purged_as_the_model_says,
+    closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
+    literal_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
+    families_with_foreign_keys_are_purged_as_the_model_says,
 );
 
 fn closed_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
@@ -42,18 +45,35 @@ fn literal_families_are_purged_as_the_model_says(dialect: Dialect) {
     explore(dialect, Shared::Literal, &check_purge);
 }
 
+fn closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says(dialect: Dialect) {
+    explore_keyed(dialect, Shared::Closed, &check_run);
+}
+
+fn literal_worlds_with_foreign_keys_are_cleaned_as_the_model_says(dialect: Dialect) {
+    explore_keyed(dialect, Shared::Literal, &check_run);
+}
+
+fn families_with_foreign_keys_are_purged_as_the_model_says(dialect: Dialect) {
+    explore_keyed(dialect, Shared::Closed, &check_purge);
+}
+
 /// What the model decides must not be the same thing over and over, or the tests above would see nothing.
 #[test]
 fn the_worlds_are_odd_enough() {
-    for (shared, tick) in [
-        (Shared::Closed, 1),
-        (Shared::Literal, 1),
-        (Shared::Closed, SECOND),
-        (Shared::Literal, SECOND),
+    for (shared, tick, keyed) in [
+        (Shared::Closed, 1, false),
+        (Shared::Literal, 1, false),
+        (Shared::Closed, SECOND, false),
+        (Shared::Literal, SECOND, false),
+        (Shared::Closed, SECOND, true),
+        (Shared::Literal, SECOND, true),
     ] {
         let mut worlds: BTreeMap<&str, u64> = BTreeMap::new();
         for seed in 1..=WORLDS {
-            let world = World::random(seed, shared, now(), tick);
+            let mut world = World::random(seed, shared, now(), tick);
+            if keyed {
+                world = world.keyed();
+            }
             let outcome = oracle::run(&world);
             let (deleted, due) = (outcome.families, outcome.skipped.len());
             for (what, is_so) in [
@@ -76,9 +96,11 @@ fn the_worlds_are_odd_enough() {
             "RETENTION_NOT_REACHED",
             "UNDATED_MEMBER",
             "SHARED_MEMBER",
+            "REFERENCED",
         ];
         for reason in reasons {
-            let none = reason == "SHARED_MEMBER" && shared == Shared::Literal;
+            let none = (reason == "SHARED_MEMBER" && shared == Shared::Literal)
+                || (reason == "REFERENCED" && !keyed);
             assert!(none || worlds.contains_key(reason), "{reason}: {worlds:?}");
         }
         assert!(worlds.values().all(|count| *count >= 4), "{worlds:?}");
@@ -88,16 +110,36 @@ fn the_worlds_are_odd_enough() {
 type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
 
 fn explore(dialect: Dialect, shared: Shared, check: &Check) {
+    let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
+    explore_in(&mut database, shared, WORLDS, check, &|world| world);
+}
+
+/// The same with foreign keys between the tables, and with rows that keep families.
+fn explore_keyed(dialect: Dialect, shared: Shared, check: &Check) {
+    let graph = with_keepers(shared);
+    let mut database = Installation::armed(dialect, &graph);
+    for statement in foreign_keys(&graph, dialect) {
+        database.execute(&statement);
+    }
+    explore_in(&mut database, shared, WORLDS / 2, check, &World::keyed);
+}
+
+fn explore_in(
+    database: &mut Installation,
+    shared: Shared,
+    worlds: u64,
+    check: &Check,
+    adapt: &dyn Fn(World) -> World,
+) {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
     };
     let first = number("WINDROW_TEST_SEED", 1);
-    let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
-    let tick = tick(dialect);
-    for seed in first..first + number("WINDROW_TEST_WORLDS", WORLDS) {
-        let world = World::random(seed, shared, now(), tick);
-        if let Err(difference) = check(&mut database, &world) {
-            let (world, difference) = shrink(&mut database, world, difference, check);
+    let tick = tick(database.dialect);
+    for seed in first..first + number("WINDROW_TEST_WORLDS", worlds) {
+        let world = adapt(World::random(seed, shared, now(), tick));
+        if let Err(difference) = check(database, &world) {
+            let (world, difference) = shrink(database, world, difference, check, adapt);
             panic!("seed {seed}: {difference}\n\n{}", report(&world));
         }
     }
@@ -117,6 +159,7 @@ fn shrink(
     mut world: World,
     mut difference: String,
     check: &Check,
+    adapt: &dyn Fn(World) -> World,
 ) -> (World, String) {
     let started = Instant::now();
     let mut smaller = true;
@@ -124,7 +167,11 @@ fn shrink(
         smaller = false;
         for index in (0..world.rows.len()).rev() {
             let mut candidate = world.clone();
+            if index >= candidate.rows.len() {
+                continue;
+            }
             candidate.rows.remove(index);
+            candidate = adapt(candidate);
             if let Err(found) = check(database, &candidate) {
                 (world, difference) = (candidate, found);
                 smaller = true;
@@ -272,7 +319,8 @@ fn check_purge(database: &mut Installation, world: &World) -> Result<(), String>
 
 /// The figures that preview, dry run and run share.
 fn figures(who: &str, rule: &Value, expected: &Outcome, undated: bool) -> Result<(), String> {
-    let mut tables: BTreeMap<&str, usize> = TABLES.map(|table| (table, 0)).into();
+    let mut tables: BTreeMap<&str, usize> =
+        expected.tables.iter().map(|table| (*table, 0)).collect();
     for (table, _) in &expected.deleted {
         *tables.entry(table).or_default() += 1;
     }

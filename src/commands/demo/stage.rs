@@ -5,17 +5,16 @@ use std::time::Instant;
 
 use super::{chapter, number};
 use crate::db::{self, Database};
-use crate::demo::dolphinscheduler;
+use crate::demo::systems::System;
 use crate::dialect::Dialect;
+use crate::failure::Failure;
 use crate::sandbox::mysql::{self, Flavour, Mysql};
 use crate::sandbox::postgres::{self, Postgres};
 use crate::ui::{Ui, count};
 
-/// The application's database. On MySQL and MariaDB the spec names it.
-const DATABASE: &str = "dolphinscheduler";
-
 /// A server that outlives the demo.
 pub(super) struct Stage {
+    pub(super) system: &'static System,
     pub(super) dialect: Dialect,
     /// Address of the application's database, for a user who may do everything.
     pub(super) url: String,
@@ -25,7 +24,14 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Starts a server in a directory.
-    pub(super) fn start(dialect: Dialect, dir: &Path, ui: &Ui) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        system: &'static System,
+        dialect: Dialect,
+        dir: &Path,
+        ui: &Ui,
+    ) -> anyhow::Result<Self> {
+        // On MySQL and MariaDB the spec names the application's database.
+        let application = system.name;
         chapter(
             ui,
             &format!(
@@ -42,23 +48,24 @@ impl Stage {
             Dialect::Postgres => {
                 let server = Postgres::start(&postgres::Settings {
                     preload_pg_cron: true,
-                    cron_database: DATABASE.to_owned(),
+                    cron_database: application.to_owned(),
                     keep_at: Some(dir.to_owned()),
                     durable: true,
                     ..postgres::Settings::default()
                 })?;
                 let stage = Self {
+                    system,
                     dialect,
-                    url: server.url(DATABASE, "postgres"),
+                    url: server.url(application, "postgres"),
                     client: "psql \"$WINDROW_URL\"".to_owned(),
                 };
                 (server.port(), server.url("postgres", "postgres"), stage)
             }
-            Dialect::Mysql => Self::start_mysql(Flavour::Mysql, dialect, dir)?,
-            Dialect::Mariadb => Self::start_mysql(Flavour::Mariadb, dialect, dir)?,
+            Dialect::Mysql => Self::start_mysql(system, Flavour::Mysql, dialect, dir)?,
+            Dialect::Mariadb => Self::start_mysql(system, Flavour::Mariadb, dialect, dir)?,
         };
         let mut admin = db::connect(&everything.parse()?)?;
-        admin.execute(&format!("CREATE DATABASE {DATABASE}"))?;
+        admin.execute(&format!("CREATE DATABASE {application}"))?;
         ui.done(
             &format!(
                 "{} {} in `{}`, port {port}",
@@ -72,6 +79,7 @@ impl Stage {
     }
 
     fn start_mysql(
+        system: &'static System,
         flavour: Flavour,
         dialect: Dialect,
         dir: &Path,
@@ -83,8 +91,9 @@ impl Stage {
             ..mysql::Settings::new(flavour)
         })?;
         let stage = Self {
+            system,
             dialect,
-            url: server.url(DATABASE, "root"),
+            url: server.url(system.name, "root"),
             client: format!(
                 "{} -uroot -S {}",
                 server.client().get_program().display(),
@@ -98,41 +107,28 @@ impl Stage {
     pub(super) fn load(&self, families: u32, ui: &Ui) -> anyhow::Result<()> {
         chapter(
             ui,
-            "Apache DolphinScheduler 3.4: the real schema, half a year of history",
+            &format!(
+                "{}: the real schema, half a year of history",
+                self.system.title
+            ),
         );
         let mut database = db::connect(&self.url.parse()?)?;
         let database = database.as_mut();
-        let (schema, size, history) = match self.dialect {
-            Dialect::Postgres => (
-                dolphinscheduler::SCHEMA_34,
-                dolphinscheduler::FAMILIES_SETTING,
-                dolphinscheduler::HISTORY_34,
-            ),
-            Dialect::Mysql | Dialect::Mariadb => (
-                dolphinscheduler::mysql::SCHEMA_34,
-                dolphinscheduler::mysql::FAMILIES_VARIABLE,
-                dolphinscheduler::mysql::HISTORY_34,
-            ),
-        };
+        let scripts = self.system.scripts(self.dialect);
+        let scripts = scripts.ok_or_else(|| Failure::new("the system has no such database"))?;
         let clock = Instant::now();
-        database.execute(schema)?;
+        database.execute(scripts.schema)?;
         if self.dialect == Dialect::Postgres {
             database.execute("CREATE EXTENSION IF NOT EXISTS pg_cron")?;
         }
-        ui.done(
-            "53 tables, with their stock indexes and not one foreign key",
-            clock.elapsed(),
-        );
+        ui.done(self.system.about_schema, clock.elapsed());
         let clock = Instant::now();
-        database.execute(&format!("SET {size} = {families}"))?;
-        database.execute(history)?;
+        database.execute(&format!("SET {} = {families}", scripts.size))?;
+        database.execute(scripts.history)?;
         let took = clock.elapsed();
         let rows = self.settle(database)?;
         ui.done(
-            &format!(
-                "{} rows: nested and dynamic sub-workflows, shared ones, circles, dead links, running and undated members",
-                count(rows)
-            ),
+            &format!("{} rows: {}", count(rows), self.system.about_history),
             took,
         );
         Ok(())
@@ -140,40 +136,50 @@ impl Stage {
 
     /// Brings the server's knowledge of its tables up to date, and counts their rows.
     fn settle(&self, database: &mut dyn Database) -> anyhow::Result<i64> {
-        match self.dialect {
+        let names = match self.dialect {
             Dialect::Postgres => {
                 database.execute("VACUUM ANALYZE")?;
-                number(
-                    database,
-                    "SELECT sum(n_live_tup)::text FROM pg_stat_user_tables WHERE relname LIKE 't_ds_%'",
-                )
+                "SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1"
             }
             Dialect::Mysql | Dialect::Mariadb => {
-                let tables = column(
-                    database,
-                    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1",
-                )?;
-                database.query(&format!("ANALYZE TABLE {}", tables.join(", ")), &[])?;
-                let counts: Vec<String> = tables
-                    .iter()
-                    .map(|table| format!("(SELECT COUNT(*) FROM {table})"))
-                    .collect();
-                number(database, &format!("SELECT {}", counts.join(" + ")))
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
             }
+        };
+        let tables = column(database, names)?;
+        if self.dialect != Dialect::Postgres {
+            database.query(&format!("ANALYZE TABLE {}", tables.join(", ")), &[])?;
+        }
+        let counts: Vec<String> = tables
+            .iter()
+            .map(|table| format!("(SELECT COUNT(*) FROM {table})"))
+            .collect();
+        number(
+            database,
+            &format!(
+                "SELECT CAST({} AS {})",
+                counts.join(" + "),
+                self.text_type()
+            ),
+        )
+    }
+
+    /// What a cast to a text names.
+    fn text_type(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "text",
+            Dialect::Mysql | Dialect::Mariadb => "char",
         }
     }
 
-    /// The projects that have a history.
-    pub(super) fn projects(&self) -> anyhow::Result<Vec<String>> {
+    /// The scopes that have a history.
+    pub(super) fn scopes(&self) -> anyhow::Result<Vec<String>> {
         let mut database = db::connect(&self.url.parse()?)?;
-        let text = match self.dialect {
-            Dialect::Postgres => "text",
-            Dialect::Mysql | Dialect::Mariadb => "char",
-        };
+        let (table, scope, _) = self.system.scopes;
         column(
             database.as_mut(),
             &format!(
-                "SELECT DISTINCT CAST(project_code AS {text}) FROM t_ds_workflow_instance ORDER BY 1"
+                "SELECT DISTINCT CAST({scope} AS {}) FROM {table} ORDER BY 1",
+                self.text_type()
             ),
         )
     }
@@ -181,7 +187,9 @@ impl Stage {
     /// What asks the server's client for the routines that windrow installed.
     pub(super) fn list_routines(&self) -> String {
         match self.dialect {
-            Dialect::Postgres => format!("{} -c '\\df+ windrow_dolphinscheduler.*'", self.client),
+            Dialect::Postgres => {
+                format!("{} -c '\\df+ windrow_{}.*'", self.client, self.system.name)
+            }
             Dialect::Mysql | Dialect::Mariadb => format!(
                 "{} -e \"SHOW PROCEDURE STATUS WHERE db LIKE 'windrow%'\\G\"",
                 self.client

@@ -42,19 +42,24 @@ pub(crate) struct Database {
 impl Database {
     /// The tables of DolphinScheduler 3.4, without rows of instances and without windrow.
     pub(crate) fn bare() -> Self {
-        Self::copy_of("bare", |_| ())
+        Self::copy_of("bare", SCHEMA_34, |_| ())
     }
 
     /// The same with windrow installed from a graph, not armed.
     pub(crate) fn installed(graph: &Graph) -> Self {
-        let mut database = Self::copy_of(&format!("{graph:?}"), |client| {
+        Self::of(SCHEMA_34, graph)
+    }
+
+    /// Tables of another system, and windrow installed from its graph, not armed.
+    pub(crate) fn of(schema: &str, graph: &Graph) -> Self {
+        let mut database = Self::copy_of(&format!("{graph:?}"), schema, |client| {
             apply(client, &bundle(graph));
         });
         database.control = render::control_name(graph);
         database
     }
 
-    fn copy_of(template: &str, fill: impl FnOnce(&mut Client)) -> Self {
+    fn copy_of(template: &str, schema: &str, fill: impl FnOnce(&mut Client)) -> Self {
         let mut templates = lock();
         let mut admin = connect("postgres");
         if !templates.contains_key(template) {
@@ -63,7 +68,7 @@ impl Database {
                 .batch_execute(&format!("CREATE DATABASE {name}"))
                 .expect("a database is created");
             let mut client = connect(&name);
-            client.batch_execute(SCHEMA_34).expect("the schema loads");
+            client.batch_execute(schema).expect("the schema loads");
             fill(&mut client);
             templates.insert(template.to_owned(), name);
         }

@@ -1,12 +1,62 @@
-//! The graphs under test.
+//! The graphs under test, and foreign keys for their tables.
 
-use windrow::graph::{Graph, Shared};
+use windrow::dialect::Dialect;
+use windrow::graph::{Action, Graph, Shared};
 use windrow::lint;
+
+const DOLPHINSCHEDULER: &str = include_str!("../../../specs/dolphinscheduler.toml");
 
 /// What `specs/dolphinscheduler.toml` says, with either meaning of a shared member.
 pub(crate) fn dolphinscheduler(shared: Shared) -> Graph {
-    let (graph, findings) = lint::load(include_str!("../../../specs/dolphinscheduler.toml"));
+    load(DOLPHINSCHEDULER, shared)
+}
+
+/// The same where a start that waits keeps its instance, and a notice that was sent keeps the instance of its alert.
+pub(crate) fn with_keepers(shared: Shared) -> Graph {
+    let mut text = DOLPHINSCHEDULER.to_owned();
+    for (table, edge) in [
+        ("t_ds_command ", "t_ds_workflow_instance.id unless 0"),
+        ("t_ds_alert_send_status ", "t_ds_alert.id"),
+    ] {
+        let line = text.lines().find(|line| line.starts_with(table));
+        let line = line.expect("the table has a line").to_owned();
+        let edge = format!("-> {edge}");
+        assert!(line.contains(&edge), "{line}");
+        text = text.replace(&line, &line.replace(&edge, &format!("{edge} restrict")));
+    }
+    load(&text, shared)
+}
+
+fn load(text: &str, shared: Shared) -> Graph {
+    let (graph, findings) = lint::load(text);
     let mut graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
     graph.rules[0].shared = shared;
     graph
+}
+
+/// A foreign key for every edge, in turns one that cascades and one that refuses. What keeps a family would be taken by
+/// a cascade.
+pub(crate) fn foreign_keys(graph: &Graph, dialect: Dialect) -> Vec<String> {
+    let edges = graph.tables.iter().flat_map(|table| {
+        let edges = table.edges.iter();
+        edges.map(|edge| (table.name.as_str(), edge))
+    });
+    // Elsewhere both ends must have the same type.
+    let edges = edges.filter(|(_, edge)| {
+        dialect == Dialect::Postgres || edge.column.kind == edge.parent_column.kind
+    });
+    let alter = |(at, (table, edge)): (usize, (&str, &windrow::graph::Edge))| {
+        let on_delete = match edge.action {
+            Action::Restrict => "CASCADE",
+            Action::Delete if at % 2 == 0 => "CASCADE",
+            Action::Delete => "NO ACTION",
+        };
+        format!(
+            "ALTER TABLE {table} ADD FOREIGN KEY ({}) REFERENCES {} ({}) ON DELETE {on_delete}",
+            edge.column.name,
+            graph.table(edge.parent).name,
+            edge.parent_column.name
+        )
+    };
+    edges.enumerate().map(alter).collect()
 }

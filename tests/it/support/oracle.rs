@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow::graph::Shared;
 
-use super::world::{DAY, Row, World};
+use super::world::{DAY, Row, TABLES, World};
 
 /// The spec's minimum retention and safety lag.
 const MINIMUM: i64 = 7 * DAY;
@@ -13,6 +13,9 @@ const DEFAULT_RETENTION: i64 = 30 * DAY;
 
 /// The codes of the states that are final.
 const FINAL: [i32; 4] = [3, 5, 6, 7];
+
+/// The tables that keep families in a keyed world; their rows never go.
+const KEEPERS: [&str; 2] = ["t_ds_alert_send_status", "t_ds_command"];
 
 /// What a run should have done.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Outcome {
     pub(crate) artifacts: Vec<(Option<String>, String)>,
     /// End time of the oldest root that was due and goes.
     pub(crate) oldest: Option<i64>,
+    /// The tables that the documents list.
+    pub(crate) tables: Vec<&'static str>,
     /// Final roots past the default retention whose project has no enabled policy.
     pub(crate) without_policy: usize,
 }
@@ -112,6 +117,10 @@ pub(crate) fn run(world: &World) -> Outcome {
             .filter(|id| gone.contains(id))
             .filter_map(|id| model.instances[id].end_time)
             .min(),
+        tables: TABLES
+            .into_iter()
+            .filter(|table| !world.keyed || !KEEPERS.contains(table))
+            .collect(),
         without_policy: model.without_policy(),
         deleted,
     }
@@ -137,6 +146,9 @@ pub(crate) fn purge(
     }
     if family.iter().any(|id| !model.instances[id].is_final) {
         return Err("NON_FINAL_MEMBER");
+    }
+    if family.iter().any(|id| model.is_kept(*id)) {
+        return Err("REFERENCED");
     }
     let tied = model.component(root);
     let alone = family == tied && model.candidates(&family) == 1;
@@ -261,6 +273,22 @@ impl<'a> Model<'a> {
             .any(|row| matches!(row, Row::Hold { key, active: true } if i64::from(*key) == id))
     }
 
+    /// Whether a start of this instance waits, or a notice of one of its alerts was sent.
+    fn is_kept(&self, id: i64) -> bool {
+        let rows = &self.world.rows;
+        let names = |instance: &Option<i32>| instance.is_some_and(|one| i64::from(one) == id);
+        let sent = |alert: i32| {
+            rows.iter()
+                .any(|row| matches!(row, Row::SendStatus { alert: of, .. } if *of == alert))
+        };
+        self.world.keyed
+            && rows.iter().any(|row| match row {
+                Row::Command { instance, .. } => names(instance),
+                Row::Alert { id, instance } => names(instance) && sent(*id),
+                _ => false,
+            })
+    }
+
     /// What speaks against a root with a cutoff in its own family.
     fn own_reason(&self, root: i64) -> Option<&'static str> {
         let cutoff = self.cutoff(root).expect("only for roots with a cutoff");
@@ -276,6 +304,8 @@ impl<'a> Model<'a> {
             Some("UNDATED_MEMBER")
         } else if any(&|_, one| one.end_time.is_some_and(|time| time >= cutoff)) {
             Some("RETENTION_NOT_REACHED")
+        } else if any(&|id, _| self.is_kept(id)) {
+            Some("REFERENCED")
         } else {
             None
         }
@@ -360,6 +390,7 @@ impl<'a> Model<'a> {
             .iter()
             .filter(|row| goes(row))
             .filter_map(Row::place)
+            .filter(|(table, _)| !self.world.keyed || !KEEPERS.contains(table))
             .collect()
     }
 

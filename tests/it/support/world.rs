@@ -1,5 +1,7 @@
 //! Small worlds: some rows of every table with the policies, holds and options of one run, and a generator of odd ones.
 
+use std::collections::BTreeSet;
+
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -113,6 +115,28 @@ impl Row {
         })
     }
 
+    /// The instances that this row names.
+    fn instances(&self) -> Vec<i64> {
+        let wide = |id: &Option<i32>| id.map(i64::from);
+        match self {
+            Row::Link { parent, child, .. } => {
+                [wide(parent), wide(child)].into_iter().flatten().collect()
+            }
+            Row::DynamicLink { parent, child, .. } => vec![*parent, *child],
+            Row::SerialCommand { instance, .. } => vec![*instance],
+            Row::Task { instance, .. }
+            | Row::Queue { instance, .. }
+            | Row::Alert { instance, .. }
+            | Row::Command { instance, .. }
+            | Row::ErrorCommand { instance, .. } => wide(instance).into_iter().collect(),
+            Row::Policy { .. }
+            | Row::Hold { .. }
+            | Row::Instance { .. }
+            | Row::Context { .. }
+            | Row::SendStatus { .. } => Vec::new(),
+        }
+    }
+
     /// The statement that inserts this row; `W.` stands for the control schema.
     pub(crate) fn insert(&self) -> String {
         match self {
@@ -206,6 +230,8 @@ pub(crate) struct World {
     pub(crate) run_families: Option<usize>,
     /// The setting `batch_families`.
     pub(crate) batch_families: usize,
+    /// Whether what a row names is there, and some rows keep families: see [`World::keyed`].
+    pub(crate) keyed: bool,
 }
 
 impl World {
@@ -219,6 +245,33 @@ impl World {
             instances: Vec::new(),
         }
         .world(shared, clock / tick * tick)
+    }
+
+    /// The same for tables with foreign keys: without the rows that these would refuse.
+    pub(crate) fn keyed(mut self) -> Self {
+        let ids = |rows: &[Row], table: &str| -> BTreeSet<i64> {
+            let places = rows.iter().filter_map(Row::place);
+            let here = places.filter(|(of, _)| *of == table);
+            here.map(|(_, id)| i64::from(id)).collect()
+        };
+        let instances = ids(&self.rows, "t_ds_workflow_instance");
+        let instance = |id: i64| instances.contains(&id);
+        self.rows
+            .retain(|row| row.instances().into_iter().all(instance));
+        let (tasks, alerts) = (
+            ids(&self.rows, "t_ds_task_instance"),
+            ids(&self.rows, "t_ds_alert"),
+        );
+        self.rows.retain(|row| match row {
+            Row::Context { task, .. }
+            | Row::Queue {
+                task: Some(task), ..
+            } => tasks.contains(&i64::from(*task)),
+            Row::SendStatus { alert, .. } => alerts.contains(&i64::from(*alert)),
+            _ => true,
+        });
+        self.keyed = true;
+        self
     }
 
     /// The options that run and preview share.
@@ -314,6 +367,7 @@ impl Generator {
                 .random_bool(0.25)
                 .then(|| self.random.random_range(1..5)),
             batch_families: self.random.random_range(1..6),
+            keyed: false,
             rows: self.rows,
         }
     }

@@ -78,13 +78,11 @@ GROUP BY c.table_name, c.index_name
 
 {#- What a handler learns of the error that it caught: v_errno, v_sqlstate, v_message. -#}
 {% macro diagnose(maria) -%}
-{% set stacked = "STACKED " -%}
-{% if maria %}{% set stacked = "" %}{% endif -%}
 -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
 -- back: work tables.
-GET {{ stacked }}DIAGNOSTICS v_number = NUMBER;
+GET {% if not maria %}STACKED {% endif %}DIAGNOSTICS v_number = NUMBER;
 REPEAT
-    GET {{ stacked }}DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+    GET {% if not maria %}STACKED {% endif %}DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
     SET v_number = v_number - 1;
 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
 -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.

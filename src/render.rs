@@ -578,6 +578,10 @@ struct SpecView {
     operator: String,
     auditor: String,
     owner_literal: String,
+    operator_literal: String,
+    auditor_literal: String,
+    /// What makes operators auditors, as a literal.
+    grant_auditor: String,
     /// Name of the lock that a run holds, as a literal.
     run_lock: String,
     /// What stands around a name that is a word of the server's language.
@@ -886,6 +890,9 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator: role("operator"),
         auditor: role("auditor"),
         owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
+        operator_literal: dialect.text(&role_name(dialect, &control, "operator")),
+        auditor_literal: dialect.text(&role_name(dialect, &control, "auditor")),
+        grant_auditor: dialect.text(&format!("GRANT {} TO {}", role("auditor"), role("operator"))),
         run_lock: dialect.text(&run_lock(&control)),
         q: if dialect == Dialect::Postgres { "\"" } else { "`" },
         control_literal: dialect.text(&control),

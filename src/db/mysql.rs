@@ -348,7 +348,7 @@ fn connect_failure(url: &Url, host: &Host, error: Error) -> Failure {
     let failure = Failure::new(format!("cannot connect to `{url}`"));
     let cause = cause(&error);
     match error {
-        Error::MySqlError(_) => failure.caused_by(statement_failure(error)),
+        Error::MySqlError(server) => failure.caused_by(server_failure(&server, LOGIN)),
         Error::TlsError(_) => failure.caused_by(Failure::new(cause)).hint(
             "check `ssl-mode` and `ssl-ca`: `REQUIRED` asks for TLS alone, `VERIFY_IDENTITY` also for a trusted certificate of this host",
         ),
@@ -384,21 +384,32 @@ fn statement_failure(error: Error) -> Failure {
     let cause = cause(&error);
     match error {
         Error::MySqlError(server) if server.code == SIGNALLED => signalled(server),
-        Error::MySqlError(server) => {
-            let failure = Failure::new(server.message.as_str())
-                .sqlstate(server.state)
-                .errno(server.code);
-            match hint(server.code, &server.message) {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        }
+        Error::MySqlError(server) => server_failure(&server, ROLE),
         Error::IoError(_) | Error::CodecError(_) => Failure::new("the connection was lost")
             .caused_by(Failure::new(cause))
             .hint(LOST),
         _ => Failure::new(cause),
     }
 }
+
+/// What the server says. To be denied access (1698) has one meaning at the login and another in a statement.
+fn server_failure(server: &MySqlError, denied: &'static str) -> Failure {
+    let failure = Failure::new(server.message.as_str())
+        .sqlstate(server.state.as_str())
+        .errno(server.code);
+    match server.code {
+        1698 => failure.hint(denied),
+        code => match hint(code, &server.message) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        },
+    }
+}
+
+const LOGIN: &str = "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file";
+
+/// MariaDB alone says so in a statement.
+const ROLE: &str = "only who made a role may grant it: let that account install, or have it `GRANT … TO … WITH ADMIN OPTION`; see `mysql.roles_mapping`";
 
 /// What a routine of ours says: the message, and behind a semicolon the hint, which has no field of its own here. The
 /// server takes no more than 128 characters.
@@ -446,9 +457,7 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
             "connect with the operator role (to run), the auditor role (to read), or as the owner (to install); \
              `50_grants.sql` names them, and a role counts only where it is a default role or was SET"
         }
-        1045 | 1698 => {
-            "check user, password, and from which host the account may connect; the password may come from MYSQL_PWD or --password-file"
-        }
+        1045 => LOGIN,
         1449 => {
             "whose rights a routine has, is gone: where that is windrow's owner role, `windrow install` puts it back"
         }

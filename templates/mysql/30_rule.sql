@@ -10,7 +10,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_open()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn;
     CREATE TEMPORARY TABLE {{ control }}.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
@@ -32,6 +32,26 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
+    -- What killed runs left half done, and the links that they may have deleted.
+    CREATE TEMPORARY TABLE {{ control }}.work_mend (
+        PRIMARY KEY (run_id)
+    ) ENGINE = InnoDB AS
+    SELECT u.run_id FROM {{ control }}.unfinished AS u WHERE u.rule = {{ rule.literal }};
+    CREATE TEMPORARY TABLE {{ control }}.work_torn (
+        {%- if rule.id_type %}
+        upper_id {{ rule.id_type }} NOT NULL,
+        lower_id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        run_id bigint NOT NULL DEFAULT 0,
+        KEY (upper_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
+    INSERT INTO {{ control }}.work_torn (run_id, upper_id, lower_id)
+    SELECT u.run_id, l.upper_id, l.lower_id
+    FROM {{ control }}.unfinished AS u
+    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+    WHERE u.rule = {{ rule.literal }};
 END;
 
 -- {{ rule.name }}_work: the work tables of one batch, empty.
@@ -155,7 +175,7 @@ SQL SECURITY DEFINER
 COMMENT 'Drops the work tables. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped,
+        {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn,
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
@@ -345,6 +365,9 @@ BEGIN
     DECLARE v_count   bigint;
     DECLARE v_found   bigint;
     DECLARE v_doubts  bigint DEFAULT 0;
+{%- if rule.links | length > 0 %}
+    DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM {{ control }}.work_torn AS k);
+{%- endif %}
     DECLARE v_default datetime(6);
 {%- if rule.per %}
     DECLARE v_first   datetime(6);
@@ -437,6 +460,23 @@ BEGIN
         SET v_found = v_found + ROW_COUNT();
 {%- endif %}
 {%- endfor %}
+        -- Links that a killed run has deleted hold on.
+        IF v_torn THEN
+            INSERT INTO {{ control }}.work_link (upper_id, lower_id, depth, upwards, cutoff)
+            SELECT m.id, k.lower_id, v_depth, false, m.cutoff
+            FROM {{ control }}.work_member AS m
+            STRAIGHT_JOIN {{ control }}.work_torn AS k ON k.upper_id = m.id
+            WHERE m.depth = v_depth;
+            SET v_found = v_found + ROW_COUNT();
+{%- if rule.closed %}
+            INSERT INTO {{ control }}.work_link (upper_id, lower_id, depth, upwards, cutoff)
+            SELECT k.upper_id, m.id, v_depth, true, NULL
+            FROM {{ control }}.work_member AS m
+            STRAIGHT_JOIN {{ control }}.work_torn AS k ON k.lower_id = m.id
+            WHERE m.depth = v_depth;
+            SET v_found = v_found + ROW_COUNT();
+{%- endif %}
+        END IF;
         IF v_found = 0 THEN
             LEAVE expansion;
         END IF;
@@ -855,6 +895,12 @@ BEGIN
         IF p_dry_run THEN
             SAVEPOINT before_deletions;
         END IF;
+        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
+        INSERT INTO {{ control }}.unfinished (run_id, rule, links)
+        SELECT p_run, {{ rule.literal }}, COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
+        FROM {{ control }}.work_link AS l
+        STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards;
 {%- for collect in rule.collects %}
 {%- for edge in collect.edges %}
         INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
@@ -1060,6 +1106,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
+            DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
             COMMIT;
             SET o_state = 'more';
             LEAVE step;
@@ -1151,6 +1198,18 @@ BEGIN
         -- Roots without an end time can never become due.
         CALL {{ control }}.{{ rule.name }}_undated(v_as_of, v_scope);
         CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        -- What killed runs left is finished where nobody is left of the members that were linked.
+        IF NOT v_dry_run THEN
+            DELETE u
+            FROM {{ control }}.work_mend AS d
+            STRAIGHT_JOIN {{ control }}.unfinished AS u ON u.run_id = d.run_id AND u.rule = {{ rule.literal }}
+            LEFT JOIN (
+                SELECT DISTINCT k.run_id
+                FROM {{ control }}.work_torn AS k
+                STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = k.lower_id
+            ) AS s ON s.run_id = d.run_id
+            WHERE s.run_id IS NULL;
+        END IF;
     END IF;
     IF v_dry_run THEN
         -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was

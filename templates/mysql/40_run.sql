@@ -28,7 +28,7 @@ BEGIN
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.setting, {{ control }}.artifact,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure,
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,
 {%- for table in tables %}
         {{ table.table }}{% if not loop.last %},{% else %};{% endif %}
 {%- endfor %}
@@ -39,7 +39,7 @@ BEGIN
     SET SESSION foreign_key_checks = 1;
     SET SESSION sql_safe_updates = 0;
     SET SESSION sql_big_selects = 1;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 67108864;
     -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
     SET SESSION max_seeks_for_key = 1;
 {%- if maria %}
@@ -121,12 +121,24 @@ CREATE PROCEDURE {{ control }}.reap()
 SQL SECURITY DEFINER
 COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL {{ control }}.reap(); [body @body@]'
 BEGIN
+    DECLARE v_torn bigint;
     UPDATE {{ control }}.run AS r
     SET r.status = IF(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})) = r.backend_pid, 'cancelled', 'crashed'),
         r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
         r.finished_at = (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
     WHERE r.status = 'running'
       AND COALESCE(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})), CONNECTION_ID()) = CONNECTION_ID();
+    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
+    SELECT COUNT(*) INTO v_torn FROM {{ control }}.unfinished AS u;
+    IF v_torn > 0 THEN
+        UPDATE {{ control }}.unfinished AS u
+        STRAIGHT_JOIN {{ control }}.run AS r ON r.run_id = u.run_id
+        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run finishes it'
+        WHERE r.status <> 'running';
+        UPDATE {{ control }}.unfinished AS u
+        STRAIGHT_JOIN {{ control }}.run_rule AS p ON p.run_id = u.run_id AND p.rule = u.rule
+        SET p.deleted_rows = (SELECT SUM(t.deleted_rows) FROM {{ control }}.run_table AS t WHERE t.run_id = p.run_id AND t.rule = p.rule);
+    END IF;
     WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
         DO RELEASE_LOCK({{ run_lock }});
     END WHILE;
@@ -629,6 +641,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
+        DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
         COMMIT;
     END attempt;
     IF v_errno IN (1317, 1927, 1053) THEN

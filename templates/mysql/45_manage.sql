@@ -592,6 +592,10 @@ BEGIN
       AND r.status NOT IN ('done', 'running');
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation', 'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its end finishes it'
+    FROM {{ control }}.unfinished AS u;
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
         9, 'armed', c.spec,
         IF(c.armed AND c.server_identity = v_identity, 'ok', 'notice'),

@@ -6,8 +6,26 @@
 -- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
 --# create roles
 CREATE ROLE IF NOT EXISTS {{ operator }}, {{ auditor }};
+{%- if maria %}
+-- Only who made a role may grant it, but anyone may find that it is granted.
+--# look for the grant of {{ auditor }} to {{ operator }}
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, {{ grant_auditor }}, 'DO 0')
+    FROM mysql.roles_mapping AS m
+    WHERE m.host = ''
+      AND m.user = {{ operator_literal }}
+      AND m.role = {{ auditor_literal }}
+);
+--# parse the grant of {{ auditor }} to {{ operator }}
+PREPARE windrow_statement FROM @windrow_statement;
+--# grant {{ auditor }} to {{ operator }}
+EXECUTE windrow_statement;
+--# forget the grant of {{ auditor }} to {{ operator }}
+DEALLOCATE PREPARE windrow_statement;
+{%- else %}
 --# grant {{ auditor }} to {{ operator }}
 GRANT {{ auditor }} TO {{ operator }};
+{%- endif %}
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}

@@ -18,6 +18,7 @@ use crate::support::installation::on_every_server;
 on_every_server!(
     what_a_crash_leaves_is_whole_and_the_next_run_finishes,
     a_cancelled_run_leaves_no_half_family_and_no_lock,
+    what_the_session_of_a_killed_run_commits_is_told_and_finished,
 );
 
 fn kill(pid: i64) -> Result<()> {
@@ -206,6 +207,164 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
         "only {cancelled} of 6 said cancelled"
     );
     client.check_unlocked()
+}
+
+/// Where a batch can be killed: the table that a statement of it writes to, and how. First those that a batch writes to
+/// even if none of its families goes: the later ones begin with the families that stay.
+const POINTS: [(&str, &str); 16] = [
+    ("W.unfinished", "INSERT"),
+    ("W.run_table", "UPDATE"),
+    ("W.run_rule", "UPDATE"),
+    ("W.unfinished", "DELETE"),
+    ("W.artifact", "INSERT"),
+    ("t_ds_alert_send_status", "DELETE"),
+    ("t_ds_alert", "DELETE"),
+    ("t_ds_command", "DELETE"),
+    ("t_ds_error_command", "DELETE"),
+    ("t_ds_relation_sub_workflow", "DELETE"),
+    ("t_ds_relation_workflow_instance", "DELETE"),
+    ("t_ds_serial_command", "DELETE"),
+    ("t_ds_task_group_queue", "DELETE"),
+    ("t_ds_task_instance_context", "DELETE"),
+    ("t_ds_task_instance", "DELETE"),
+    ("t_ds_workflow_instance", "DELETE"),
+];
+
+/// How many rows have no parent, by edge.
+fn orphans(client: &mut Client) -> Result<Vec<i64>> {
+    let sql = client.either(
+        "SELECT edge, orphans FROM W.orphans() ORDER BY edge",
+        "CALL W.orphans()",
+    );
+    let rows = client.rows(sql)?;
+    rows.into_iter()
+        .map(|row| Ok(row[1].as_deref().context("a number")?.parse()?))
+        .collect()
+}
+
+/// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far. The links of
+/// a family may be gone then, and its members still there.
+fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) -> Result<()> {
+    let twin = History::shared(dialect)?;
+    let mut other = twin.connect()?;
+    let as_of = other.present()?;
+    let run = other.run(&json!({"as_of": as_of}))?;
+    ensure!(run["status"] == "done", "{run}");
+    let expected = other.digest()?;
+    drop(other);
+
+    let history = History::shared(dialect)?;
+    let mut client = history.connect()?;
+    client.set("batch_families", 6)?;
+    let before = orphans(&mut client)?;
+    let mut rounds: Vec<_> = POINTS.iter().map(|point| ("run", *point)).collect();
+    rounds.extend([
+        ("dry run", POINTS[12]),
+        ("dry run", POINTS[15]),
+        ("purge", POINTS[14]),
+        ("purge", POINTS[15]),
+    ]);
+    let mut due = client.due(200)?;
+    let mut killed = Vec::new();
+    for (routine, (table, event)) in rounds {
+        if dialect == Dialect::Postgres && ["W.unfinished", "W.run_table"].contains(&table) {
+            continue;
+        }
+        let round = format!("a {routine} killed at {event} of {table}");
+        let options = match routine {
+            "purge" => json!({"key": due.split_off(due.len() - 6)}),
+            _ => json!({"as_of": as_of, "run_families": 6, "dry_run": routine == "dry run"}),
+        };
+        let present = client.digest()?;
+        client.stop_at(table, event)?;
+        let mut session = history.connect()?;
+        let id = session.session.session()?;
+        let cancel = session.session.cancel();
+        let called = if routine == "purge" { "purge" } else { "run" };
+        let runner = std::thread::spawn(move || {
+            let answer = session.call(called, &options);
+            Ok((session, answer))
+        });
+        let asleep = client.either(
+            format!("SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {id} AND wait_event = 'PgSleep'"),
+            format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND state = 'User sleep'"),
+        );
+        until(&round, || {
+            Ok(runner.is_finished() || client.number(&asleep)? == 1)
+        })?;
+        if runner.is_finished() {
+            // No row of these families is in that table.
+            let (_, answer) = joined(runner)?;
+            answer.context(round)?;
+            client.stop_no_more(table)?;
+            continue;
+        }
+        while !runner.is_finished() {
+            cancel()?;
+            sleep(Duration::from_millis(20));
+        }
+        let (mut session, answer) = joined(runner)?;
+        refused(answer, session.either("57014", "70100")).context(round.clone())?;
+        session.execute("COMMIT")?;
+        drop(session);
+        until_unlocked(&mut client)?;
+        client.stop_no_more(table)?;
+        // The history has some, and those of a family go with it.
+        let after = orphans(&mut client)?;
+        ensure!(
+            before
+                .iter()
+                .zip(&after)
+                .all(|(before, after)| before >= after),
+            "orphans of {round}: {after:?} instead of {before:?}"
+        );
+        if dialect == Dialect::Mysql {
+            let verify = client.call("verify", &json!({}))?;
+            let told = verify["checks"].as_array().context("checks")?;
+            let told = told.iter().filter(|check| check["check"] == "unfinished");
+            let told: Vec<_> = told.map(|check| check["object"].clone()).collect();
+            let run = client.number("SELECT MAX(r.run_id) FROM W.run AS r")?;
+            if told.contains(&json!(format!("run {run} workflow_instances"))) {
+                killed.push(run);
+            } else {
+                ensure!(client.digest()? == present, "{round} is not told: {told:?}");
+            }
+            ensure!(told.len() == killed.len(), "{round}: {told:?}");
+        } else {
+            killed.push(0);
+            client.check_whole().context(round.clone())?;
+        }
+        let (result, rule) = client.run_rule(&json!({"as_of": as_of, "run_families": 6}))?;
+        ensure!(
+            result["status"] == "stopped" && rule["failures"] == json!([]),
+            "after {round}: {result}"
+        );
+    }
+    ensure!(killed.len() > 10, "only {} points were met", killed.len());
+    let run = client.run(&json!({"as_of": as_of}))?;
+    ensure!(run["status"] == "done", "{run}");
+    ensure!(
+        client.digest()? == expected,
+        "another state than undisturbed"
+    );
+    if dialect == Dialect::Mysql {
+        ensure!(client.number("SELECT COUNT(*) FROM W.unfinished")? == 0);
+        let told = client.number(
+            "SELECT COUNT(*) FROM W.run AS r WHERE r.status = 'crashed' AND r.reason LIKE 'killed inside a batch%'",
+        )?;
+        ensure!(
+            usize::try_from(told)? == killed.len(),
+            "{told} of {killed:?}"
+        );
+    }
+    let verify = client.call("verify", &json!({}))?;
+    for check in verify["checks"].as_array().context("checks")? {
+        ensure!(
+            check["severity"] != "violation" || check["object"] == "event_scheduler",
+            "{check}"
+        );
+    }
+    Ok(())
 }
 
 #[test]

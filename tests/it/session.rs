@@ -149,6 +149,22 @@ fn values_errors_and_notices() -> Result<()> {
     Ok(())
 }
 
+/// To be denied access means something else at the login.
+#[test]
+fn who_may_not_grant_a_role_learns_who_may() -> Result<()> {
+    let server = Mysql::start(&Settings::new(Flavour::Mariadb))?;
+    let mut session = open(&server.url("", "root"))?;
+    session.execute("CREATE ROLE reader; CREATE ROLE writer")?;
+    session.execute(
+        "CREATE USER other@'127.0.0.1'; GRANT ALL ON *.* TO other@'127.0.0.1' WITH GRANT OPTION",
+    )?;
+    refused(
+        open(&server.url("", "other"))?.execute("GRANT reader TO writer"),
+        &["error 1698", "only who made a role may grant it"],
+    );
+    Ok(())
+}
+
 #[test]
 fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
     for server in servers()? {

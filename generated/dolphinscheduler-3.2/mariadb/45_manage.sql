@@ -555,7 +555,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 2897ae855d1b]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 09a80baea921]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -808,6 +808,10 @@ BEGIN
     FROM windrow_dolphinscheduler_3_2.run AS r
     WHERE r.run_id = (SELECT MAX(l.run_id) FROM windrow_dolphinscheduler_3_2.run AS l)
       AND r.status NOT IN ('done', 'running');
+
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation', 'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its end finishes it'
+    FROM windrow_dolphinscheduler_3_2.unfinished AS u;
 
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
     SELECT

@@ -10,7 +10,17 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- auditor: previews, reads the ledger and the metrics.
 -- A member of a role has its rights once the role is active: SET DEFAULT ROLE makes it so at every login.
 CREATE ROLE IF NOT EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`;
-GRANT `windrow_dolphi_dc6b0164_auditor` TO `windrow_dolphi_dc6b0164_operator`;
+-- Only who made a role may grant it, but anyone may find that it is granted.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'GRANT `windrow_dolphi_dc6b0164_auditor` TO `windrow_dolphi_dc6b0164_operator`', 'DO 0')
+    FROM mysql.roles_mapping AS m
+    WHERE m.host = ''
+      AND m.user = 'windrow_dolphi_dc6b0164_operator'
+      AND m.role = 'windrow_dolphi_dc6b0164_auditor'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_dc6b0164_owner`;

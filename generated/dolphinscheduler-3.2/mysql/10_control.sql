@@ -184,6 +184,18 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run_failure (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Families whose deletion raised an error even on their own, with that error.';
 
+-- unfinished: the batch under way. Written in its transaction before the first deletion, taken out before its COMMIT: who
+-- sees a row here sees what a session committed after its run was killed. Where no handler runs at KILL QUERY, a session
+-- keeps the open transaction, and may commit it. The links tell the next run what was one family.
+CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.unfinished (
+    run_id bigint      NOT NULL,
+    rule   varchar(64) NOT NULL,
+    links  json        NOT NULL,
+    since  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    PRIMARY KEY (run_id, rule)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Batches that a session committed in part, after its run was killed: the links between their members. The next run finishes them.';
+
 -- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.artifact (
     artifact_id     bigint       NOT NULL AUTO_INCREMENT PRIMARY KEY,

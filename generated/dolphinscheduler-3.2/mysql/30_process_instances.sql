@@ -14,9 +14,9 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 7ccf7603ed47]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 4ad96c86128e]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler_3_2.work_cursor, windrow_dolphinscheduler_3_2.work_gone, windrow_dolphinscheduler_3_2.work_skipped;
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler_3_2.work_cursor, windrow_dolphinscheduler_3_2.work_gone, windrow_dolphinscheduler_3_2.work_skipped, windrow_dolphinscheduler_3_2.work_mend, windrow_dolphinscheduler_3_2.work_torn;
     CREATE TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
@@ -36,6 +36,24 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
+    -- What killed runs left half done, and the links that they may have deleted.
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_mend (
+        PRIMARY KEY (run_id)
+    ) ENGINE = InnoDB AS
+    SELECT u.run_id FROM windrow_dolphinscheduler_3_2.unfinished AS u WHERE u.rule = 'process_instances';
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_torn (
+        upper_id bigint NOT NULL,
+        lower_id bigint NOT NULL,
+        run_id bigint NOT NULL DEFAULT 0,
+        KEY (upper_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_torn (run_id, upper_id, lower_id)
+    SELECT u.run_id, l.upper_id, l.lower_id
+    FROM windrow_dolphinscheduler_3_2.unfinished AS u
+    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
+    WHERE u.rule = 'process_instances';
 END$$
 DELIMITER ;
 
@@ -136,10 +154,10 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 30cc154f90c7]'
+COMMENT 'Drops the work tables. [body 8ad011bd2202]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler_3_2.work_cursor, windrow_dolphinscheduler_3_2.work_gone, windrow_dolphinscheduler_3_2.work_skipped,
+        windrow_dolphinscheduler_3_2.work_cursor, windrow_dolphinscheduler_3_2.work_gone, windrow_dolphinscheduler_3_2.work_skipped, windrow_dolphinscheduler_3_2.work_mend, windrow_dolphinscheduler_3_2.work_torn,
         windrow_dolphinscheduler_3_2.work_scope, windrow_dolphinscheduler_3_2.work_silent, windrow_dolphinscheduler_3_2.work_held, windrow_dolphinscheduler_3_2.work_root, windrow_dolphinscheduler_3_2.work_seen,
         windrow_dolphinscheduler_3_2.work_member, windrow_dolphinscheduler_3_2.work_link, windrow_dolphinscheduler_3_2.work_locked, windrow_dolphinscheduler_3_2.work_skip, windrow_dolphinscheduler_3_2.work_k_t_ds_task_instance, windrow_dolphinscheduler_3_2.work_k_t_ds_alert;
 END$$
@@ -269,12 +287,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 582afa37db5c]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 20b9acd6064b]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
     DECLARE v_found   bigint;
     DECLARE v_doubts  bigint DEFAULT 0;
+    DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM windrow_dolphinscheduler_3_2.work_torn AS k);
     DECLARE v_default datetime(6);
     DECLARE v_first   datetime(6);
     DECLARE v_last    datetime(6);
@@ -365,6 +384,21 @@ BEGIN
         WHERE m.depth = v_depth
           AND l.`parent_workflow_instance_id` IS NOT NULL;
         SET v_found = v_found + ROW_COUNT();
+        -- Links that a killed run has deleted hold on.
+        IF v_torn THEN
+            INSERT INTO windrow_dolphinscheduler_3_2.work_link (upper_id, lower_id, depth, upwards, cutoff)
+            SELECT m.id, k.lower_id, v_depth, false, m.cutoff
+            FROM windrow_dolphinscheduler_3_2.work_member AS m
+            STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_torn AS k ON k.upper_id = m.id
+            WHERE m.depth = v_depth;
+            SET v_found = v_found + ROW_COUNT();
+            INSERT INTO windrow_dolphinscheduler_3_2.work_link (upper_id, lower_id, depth, upwards, cutoff)
+            SELECT k.upper_id, m.id, v_depth, true, NULL
+            FROM windrow_dolphinscheduler_3_2.work_member AS m
+            STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_torn AS k ON k.lower_id = m.id
+            WHERE m.depth = v_depth;
+            SET v_found = v_found + ROW_COUNT();
+        END IF;
         IF v_found = 0 THEN
             LEAVE expansion;
         END IF;
@@ -812,7 +846,7 @@ CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinschedu
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. A dry run takes its deletions back. process_instances_step calls it. [body 7f1bc7281476]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. A dry run takes its deletions back. process_instances_step calls it. [body 2a41db4b890d]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -824,6 +858,12 @@ BEGIN
         IF p_dry_run THEN
             SAVEPOINT before_deletions;
         END IF;
+        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
+        INSERT INTO windrow_dolphinscheduler_3_2.unfinished (run_id, rule, links)
+        SELECT p_run, 'process_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
+        FROM windrow_dolphinscheduler_3_2.work_link AS l
+        STRAIGHT_JOIN windrow_dolphinscheduler_3_2.work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards;
         INSERT INTO windrow_dolphinscheduler_3_2.work_k_t_ds_task_instance (id)
         SELECT t.`id`
         FROM windrow_dolphinscheduler_3_2.work_member AS w
@@ -974,7 +1014,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body a75ce400948d]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body d72ee327f7b5]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1113,6 +1153,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'process_instances';
+            DELETE FROM windrow_dolphinscheduler_3_2.unfinished WHERE run_id = p_run AND rule = 'process_instances';
             COMMIT;
             SET o_state = 'more';
             LEAVE step;
@@ -1193,7 +1234,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_finish;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_finish(IN p_run bigint, IN p_reason varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body 8e2455703c22]'
+COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body e4393a52712f]'
 BEGIN
     DECLARE v_as_of   datetime(6);
     DECLARE v_dry_run boolean;
@@ -1206,6 +1247,18 @@ BEGIN
         -- Roots without an end time can never become due.
         CALL windrow_dolphinscheduler_3_2.process_instances_undated(v_as_of, v_scope);
         CALL windrow_dolphinscheduler_3_2.record_skips(p_run, 'process_instances');
+        -- What killed runs left is finished where nobody is left of the members that were linked.
+        IF NOT v_dry_run THEN
+            DELETE u
+            FROM windrow_dolphinscheduler_3_2.work_mend AS d
+            STRAIGHT_JOIN windrow_dolphinscheduler_3_2.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'process_instances'
+            LEFT JOIN (
+                SELECT DISTINCT k.run_id
+                FROM windrow_dolphinscheduler_3_2.work_torn AS k
+                STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`id` = k.lower_id
+            ) AS s ON s.run_id = d.run_id
+            WHERE s.run_id IS NULL;
+        END IF;
     END IF;
     IF v_dry_run THEN
         -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 66c7b94bcb70]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body c6948f70ad4c]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -32,7 +32,7 @@ BEGIN
     SET SESSION foreign_key_checks = 1;
     SET SESSION sql_safe_updates = 0;
     SET SESSION sql_big_selects = 1;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 67108864;
     -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
     SET SESSION max_seeks_for_key = 1;
     SET SESSION optimizer_switch = 'block_nested_loop=off';
@@ -118,14 +118,26 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_dolphinscheduler.reap(); [body 4803a5a0ae1e]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_dolphinscheduler.reap(); [body 5746e0406436]'
 BEGIN
+    DECLARE v_torn bigint;
     UPDATE windrow_dolphinscheduler.run AS r
     SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_dolphinscheduler.run', '.', r.run_id), 'windrow_dolphinscheduler.run')) = r.backend_pid, 'cancelled', 'crashed'),
         r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
         r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_dolphinscheduler.run_rule AS p WHERE p.run_id = r.run_id)
     WHERE r.status = 'running'
       AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_dolphinscheduler.run', '.', r.run_id), 'windrow_dolphinscheduler.run')), CONNECTION_ID()) = CONNECTION_ID();
+    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
+    SELECT COUNT(*) INTO v_torn FROM windrow_dolphinscheduler.unfinished AS u;
+    IF v_torn > 0 THEN
+        UPDATE windrow_dolphinscheduler.unfinished AS u
+        STRAIGHT_JOIN windrow_dolphinscheduler.run AS r ON r.run_id = u.run_id
+        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run finishes it'
+        WHERE r.status <> 'running';
+        UPDATE windrow_dolphinscheduler.unfinished AS u
+        STRAIGHT_JOIN windrow_dolphinscheduler.run_rule AS p ON p.run_id = u.run_id AND p.rule = u.rule
+        SET p.deleted_rows = (SELECT SUM(t.deleted_rows) FROM windrow_dolphinscheduler.run_table AS t WHERE t.run_id = p.run_id AND t.rule = p.rule);
+    END IF;
     WHILE IS_USED_LOCK('windrow_dolphinscheduler.run') = CONNECTION_ID() DO
         DO RELEASE_LOCK('windrow_dolphinscheduler.run');
     END WHILE;
@@ -613,7 +625,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4d07b32db890]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 913a030b25c4]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -688,6 +700,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'workflow_instances';
+        DELETE FROM windrow_dolphinscheduler.unfinished WHERE run_id = p_run AND rule = 'workflow_instances';
         COMMIT;
     END attempt;
     IF v_errno IN (1317, 1927, 1053) THEN

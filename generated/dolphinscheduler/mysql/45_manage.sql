@@ -548,7 +548,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 00ab1ce98339]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 1f92f8d420a9]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -791,6 +791,10 @@ BEGIN
     FROM windrow_dolphinscheduler.run AS r
     WHERE r.run_id = (SELECT MAX(l.run_id) FROM windrow_dolphinscheduler.run AS l)
       AND r.status NOT IN ('done', 'running');
+
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation', 'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its end finishes it'
+    FROM windrow_dolphinscheduler.unfinished AS u;
 
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT

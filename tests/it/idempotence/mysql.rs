@@ -68,7 +68,7 @@ impl Place {
         }
     }
 
-    /// Applies files as a DBA would.
+    /// Applies files as a DBA would, who is another administrator than windrow's: he comes through the socket.
     fn apply_by_client(&self, first: &str, wanted: fn(&str) -> bool) {
         for file in bundle(self.dialect, &self.graph).files {
             if !wanted(&file.path) {
@@ -76,9 +76,6 @@ impl Place {
             }
             let mut client = server(self.dialect)
                 .client()
-                // As the same user: MariaDB lets nobody grant a role but who made it.
-                .args(["--protocol=tcp", "--host=127.0.0.1"])
-                .arg(format!("--port={}", server(self.dialect).port()))
                 .arg(format!("--init-command={first}"))
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())

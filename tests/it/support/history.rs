@@ -565,6 +565,38 @@ impl Client {
         ))
     }
 
+    /// Lets whoever writes to a table in this way sleep until he is cancelled.
+    pub(crate) fn stop_at(&mut self, table: &str, event: &str) -> Result<()> {
+        if self.dialect == Dialect::Postgres {
+            return self.execute(&format!(
+                "CREATE FUNCTION public.before_stop() RETURNS trigger LANGUAGE plpgsql AS $$
+                 BEGIN PERFORM pg_sleep(60); RETURN COALESCE(NEW, OLD); END $$;
+                 CREATE TRIGGER before_stop BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION public.before_stop()"
+            ));
+        }
+        let trigger = Self::stop(table);
+        self.execute(&format!(
+            "CREATE TRIGGER {trigger} BEFORE {event} ON {table} FOR EACH ROW BEGIN DECLARE v integer; SET v = SLEEP(60); END"
+        ))
+    }
+
+    /// Takes back what `stop_at` did.
+    pub(crate) fn stop_no_more(&mut self, table: &str) -> Result<()> {
+        self.execute(&self.either(
+            "DROP FUNCTION public.before_stop() CASCADE".to_owned(),
+            format!("DROP TRIGGER {}", Self::stop(table)),
+        ))
+    }
+
+    /// A trigger stands in the database of its table.
+    fn stop(table: &str) -> &str {
+        if table.starts_with("W.") {
+            "W.before_stop"
+        } else {
+            "before_stop"
+        }
+    }
+
     /// Waits until a run later than `after` has committed a batch, and answers its id and session.
     pub(crate) fn until_batches(&mut self, after: i64) -> Result<(i64, i64)> {
         let sql = format!(

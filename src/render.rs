@@ -454,11 +454,7 @@ fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
 /// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. `@body@` becomes the
 /// hash of the statement's own body. Everything is made anew and belongs to the owner role: MySQL's `CREATE OR REPLACE`
 /// does not know procedures and events, so that a DROP goes before.
-fn delimited_statements(
-    chunks: Vec<Chunk>,
-    owner: &str,
-    text: &mut String,
-) -> Vec<Statement> {
+fn delimited_statements(chunks: Vec<Chunk>, owner: &str, text: &mut String) -> Vec<Statement> {
     let mut statements = Vec::new();
     for chunk in chunks {
         let mut sql = trim_statement(&chunk.text);

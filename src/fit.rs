@@ -88,7 +88,7 @@ pub const CODES: [(&str, &str); 26] = [
     ),
     (
         "trigger",
-        "A covered table has an enabled trigger that fires on DELETE. It will fire for each row that a run deletes: it costs time, and may write or refuse.",
+        "A covered table has an enabled trigger that fires on DELETE. It will fire for each row that a run deletes: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
     ),
     (
         "row-security",

@@ -714,6 +714,8 @@ struct CollectView {
     key_type: &'static str,
     table: String,
     edges: Vec<EdgeView>,
+    /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
+    joined: bool,
 }
 
 #[derive(Serialize)]
@@ -739,6 +741,16 @@ struct EdgeView {
     key_type: &'static str,
     /// The edges before it, for counting a row once.
     others: Vec<OtherView>,
+    /// The table between the members in `keys` and the column, where no work table holds its keys.
+    between: Option<BetweenView>,
+}
+
+/// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
+#[derive(Serialize)]
+struct BetweenView {
+    table: String,
+    column: String,
+    key: String,
 }
 
 /// An edge before another of the same table: its column, and the work table with its keys.
@@ -1159,6 +1171,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                     .filter(|edge| rule.order.contains(&edge.parent))
                     .map(|edge| edge_view(graph, rule, edge, dialect))
                     .collect(),
+                joined: between(graph, rule, *id, dialect).is_some(),
             }
         })
         .collect();
@@ -1328,11 +1341,39 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
             near: near(graph, edge.parent),
             key_type: dialect.kind(edge.parent_column.kind),
             others: Vec::new(),
+            between: None,
         }
     };
+    let between = between(graph, rule, edge.parent, dialect);
     EdgeView {
         column: dialect.ident(&edge.column.name),
+        keys: match between {
+            Some(_) => members(dialect).keys,
+            None => keys.keys,
+        },
+        between,
         ..keys
+    }
+}
+
+/// How a batch reaches the rows of a table by a join: on MySQL and MariaDB, where they belong to the members by one
+/// column. Its keys in a work table of their own would cost more than to read the index again.
+fn between(graph: &Graph, rule: &Rule, id: TableId, dialect: Dialect) -> Option<BetweenView> {
+    if dialect == Dialect::Postgres || id == rule.root {
+        return None;
+    }
+    let table = graph.table(id);
+    let mut edges = table
+        .edges
+        .iter()
+        .filter(|edge| rule.order.contains(&edge.parent));
+    match (edges.next(), edges.next()) {
+        (Some(edge), None) if edge.parent == rule.root => Some(BetweenView {
+            table: dialect.qualified(home(graph, dialect), &table.name),
+            column: dialect.ident(&edge.column.name),
+            key: dialect.ident(&table.key[0].name),
+        }),
+        _ => None,
     }
 }
 
@@ -1349,6 +1390,7 @@ fn members(dialect: Dialect) -> EdgeView {
         near: String::new(),
         key_type: "",
         others: Vec::new(),
+        between: None,
     }
 }
 

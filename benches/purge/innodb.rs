@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -23,6 +23,9 @@ use crate::{Plan, QUIET, ROUNDS, Run, observed, on_time};
 
 /// Rows of a table at a time, in the loop and in pt-archiver.
 const CHUNK: usize = 1000;
+
+/// Families of a small batch, to see what the size of a transaction does to others.
+const SMALL_BATCH: usize = 100;
 
 /// How long the loop may take.
 const NAIVE_SECONDS: u64 = 120;
@@ -541,15 +544,34 @@ fn flatness(lab: &mut Lab, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Latencies of small transactions, without a purge and during one.
+/// Latencies of small transactions, without a purge and during one; and beside what else keeps two cores busy: threads
+/// that only compute, and the unbatched DELETE.
 fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
-    let (mut quiet, mut busy, mut longest) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut quiet, mut busy) = (Vec::new(), Vec::new());
+    let (mut longest, mut smallest) = (Vec::new(), Vec::new());
+    let (mut small, mut computing, mut unbatched) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         lab.fresh()?;
         quiet.extend(on_time(writers(lab)?, || sleep(QUIET))?);
+        computing.extend(on_time(writers(lab)?, || compute(QUIET))?);
         let mut run = Err(anyhow!("the purge did not start"));
         busy.extend(on_time(writers(lab)?, || run = lab.windrow())?);
         longest.push(run?.longest);
+        lab.fresh()?;
+        lab.connect()?.query(
+            &format!(
+                "CALL {}.set_setting('{{\"name\": \"batch_families\", \"value\": {SMALL_BATCH}}}')",
+                lab.control
+            ),
+            &[],
+        )?;
+        let mut run = Err(anyhow!("the purge did not start"));
+        small.extend(on_time(writers(lab)?, || run = lab.windrow())?);
+        smallest.push(run?.longest);
+        lab.fresh()?;
+        let mut done = Ok(());
+        unbatched.extend(on_time(writers(lab)?, || done = lab.unbatched())?);
+        done?;
     }
     report.live(
         LIVE_RANKS.map(|rank| percentile(&mut quiet, rank)),
@@ -558,7 +580,38 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
         busy.len(),
         None,
     );
+    let batches = format!("during a purge with {SMALL_BATCH} families a batch");
+    for (what, latencies) in [
+        (batches.as_str(), &mut small),
+        ("beside two threads that only compute", &mut computing),
+        ("during the unbatched DELETE", &mut unbatched),
+    ] {
+        report.beside(
+            what,
+            LIVE_RANKS.map(|rank| percentile(latencies, rank)),
+            latencies.len(),
+        );
+    }
+    report.range(
+        &format!("longest batch transaction with {SMALL_BATCH} families beside this load, ms"),
+        &smallest,
+        0,
+    );
     Ok(())
+}
+
+/// Keeps two cores busy with nothing that a server could be asked for: as busy as a purge and the clearing away behind it.
+fn compute(duration: Duration) {
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while began.elapsed() < duration {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+    });
 }
 
 /// Two sessions that each do what an instance with two tasks does.

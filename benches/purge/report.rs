@@ -135,6 +135,14 @@ impl Report {
         }
     }
 
+    /// Latencies of the live load beside something else.
+    pub(crate) fn beside(&mut self, what: &str, ms: [f64; 3], number: usize) {
+        self.line(
+            &format!("the same {what} ({number} transactions)"),
+            format!("{:.1} / {:.1} / {:.1}", ms[0], ms[1], ms[2]),
+        );
+    }
+
     pub(crate) fn generate(&mut self, times: &[f64], peak: Option<f64>) {
         self.line("making the SQL of a spec, ms", range(times, 1));
         self.line(

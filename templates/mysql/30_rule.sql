@@ -65,7 +65,9 @@ BEGIN
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- for collect in rule.collects -%}
+{%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
+{%- endif -%}
 {%- endfor %};
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE {{ control }}.work_scope (
@@ -161,10 +163,12 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
 {%- for collect in rule.collects %}
+{%- if not collect.joined %}
     CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endif %}
 {%- endfor %}
 END;
 
@@ -180,7 +184,9 @@ BEGIN
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- for collect in rule.collects -%}
+{%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
+{%- endif -%}
 {%- endfor %};
 END;
 
@@ -240,61 +246,30 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; {{ rule.name }}_judge decides. [body @body@]'
 BEGIN
 {%- if rule.per and rule.opt_in %}
-    DECLARE v_position integer DEFAULT 1;
-    DECLARE v_last     bigint;
+    DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_first    datetime(6);
+    DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT {{ rule.greatest_time }};
-    -- The scopes that have anything due, by their oldest root.
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_turn;
-    CREATE TEMPORARY TABLE {{ control }}.work_turn (
-        position integer NOT NULL AUTO_INCREMENT,
-        scope_position integer NOT NULL,
-        first_due datetime(6) NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    INSERT INTO {{ control }}.work_turn (scope_position, first_due)
-    SELECT d.position, d.first_due
-    FROM (
-        SELECT
-            s.position,
-            (
-                SELECT i.{{ rule.end_time }}
-                FROM {{ rule.table }} AS i
-                LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
-                WHERE i.{{ rule.per }} = s.scope
-                  AND i.{{ rule.end_time }} < s.cutoff
-                  AND i.{{ rule.end_time }} >= c.ended
-                  AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
-{%- for predicate in rule.eligible %}
-                  AND {{ predicate }}
-{%- endfor %}
-                  AND g.id IS NULL
-                ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
-                LIMIT 1
-            ) AS first_due
-        FROM {{ control }}.work_cursor AS c
-        STRAIGHT_JOIN {{ control }}.work_scope AS s
-        WHERE c.only_row = 1
-    ) AS d
-    WHERE d.first_due IS NOT NULL
-    ORDER BY d.first_due, d.position;
-    SET v_last = ROW_COUNT();
-    -- Each of them gives one root at least: as many as are wanted end no later than this.
-    SELECT t.first_due INTO v_bound FROM {{ control }}.work_turn AS t WHERE t.position = p_limit;
-    turns: WHILE v_position <= v_last DO
-        SELECT t.first_due INTO v_first FROM {{ control }}.work_turn AS t WHERE t.position = v_position;
-        IF v_first > v_bound THEN
-            LEAVE turns;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_due;
+    CREATE TEMPORARY TABLE {{ control }}.work_due (
+        ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
+    -- cursor on, and what earlier batches deleted before it is not passed again.
+    scopes: LOOP
+        SELECT MIN(s.position) INTO v_position FROM {{ control }}.work_scope AS s WHERE s.position > v_position;
+        IF v_position IS NULL THEN
+            LEAVE scopes;
         END IF;
-        INSERT INTO {{ control }}.work_root (id, ended)
+        INSERT INTO {{ control }}.work_due (id, ended)
         SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
-        FROM {{ control }}.work_turn AS t
+        FROM {{ control }}.work_scope AS s
         STRAIGHT_JOIN {{ control }}.work_cursor AS c
-        STRAIGHT_JOIN {{ control }}.work_scope AS s ON s.position = t.scope_position
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
-        WHERE t.position = v_position
+        WHERE s.position = v_position
           AND c.only_row = 1
           AND i.{{ rule.end_time }} < s.cutoff
           AND i.{{ rule.end_time }} <= v_bound
@@ -309,16 +284,12 @@ BEGIN
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
-            SET v_count = v_count - p_limit;
-            IF v_count > 0 THEN
-                DELETE FROM {{ control }}.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
-            END IF;
-            SET v_count = p_limit;
-            SELECT MAX(r.ended) INTO v_bound FROM {{ control }}.work_root AS r;
+            SELECT d.ended INTO v_bound FROM {{ control }}.work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
         END IF;
-        SET v_position = v_position + 1;
-    END WHILE turns;
-    DROP TEMPORARY TABLE {{ control }}.work_turn;
+    END LOOP scopes;
+    INSERT INTO {{ control }}.work_root (id, ended)
+    SELECT d.id, d.ended FROM {{ control }}.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    DROP TEMPORARY TABLE {{ control }}.work_due;
 {%- else %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -832,6 +803,13 @@ BEGIN
     DECLARE v_more bigint;
     CALL {{ control }}.{{ rule.name }}_work();
 {%- for collect in rule.collects %}
+{%- if collect.joined %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
+    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endif %}
 {%- for edge in collect.edges %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
     SELECT t.{{ collect.key }}
@@ -871,6 +849,11 @@ BEGIN
 {%- for twin in rule.twins %}
     DROP TEMPORARY TABLE {{ control }}.{{ twin.work }};
 {%- endfor %}
+{%- for collect in rule.collects %}
+{%- if collect.joined %}
+    DROP TEMPORARY TABLE {{ control }}.{{ collect.work }};
+{%- endif %}
+{%- endfor %}
 END;
 
 -- {{ rule.name }}_batch: deletes the families in work_root that may go, in the caller's transaction.
@@ -890,7 +873,7 @@ BEGIN
     DECLARE v_message varchar(128);
     SET o_rows = '[{{ rule.zeros }}]';
     CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
-    SELECT COUNT(*) INTO v_members FROM {{ control }}.work_member AS m;
+    SELECT COUNT(m.id) INTO v_members FROM {{ control }}.work_member AS m;
     IF v_members > 0 THEN
         IF p_dry_run THEN
             SAVEPOINT before_deletions;
@@ -902,12 +885,19 @@ BEGIN
         STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = l.lower_id
         WHERE NOT l.upwards;
 {%- for collect in rule.collects %}
+{%- if not collect.joined %}
 {%- for edge in collect.edges %}
         INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
         SELECT t.{{ collect.key }}
         FROM {{ control }}.{{ edge.keys }} AS w
+{%- if edge.between %}
+        STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
+        STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = p.{{ edge.between.key }};
+{%- else %}
         STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- endif %}
 {%- endfor %}
+{%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
 
@@ -929,7 +919,12 @@ BEGIN
 {%- for edge in step.edges %}
         DELETE t
         FROM {{ control }}.{{ edge.keys }} AS w
+{%- if edge.between %}
+        STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
+        STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = p.{{ edge.between.key }};
+{%- else %}
         STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- endif %}
         SET v_rows = {% if not loop.first %}v_rows + {% endif %}ROW_COUNT();
 {%- endfor %}
         SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
@@ -1079,7 +1074,8 @@ BEGIN
             CALL {{ control }}.seconds(v_text, v_retention);
             CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
             CALL {{ control }}.{{ rule.name }}_next(v_take);
-            SELECT COUNT(*) INTO v_last FROM {{ control }}.work_root AS r;
+            -- COUNT(*) of a whole table would start threads on MySQL.
+            SELECT COUNT(r.id) INTO v_last FROM {{ control }}.work_root AS r;
             IF v_last = 0 THEN
                 COMMIT;
                 SET o_state = 'nothing left';
@@ -1270,7 +1266,7 @@ BEGIN
         CALL {{ control }}.{{ rule.name }}_work();
         CALL {{ control }}.{{ rule.name }}_scope(p_as_of, v_retention, v_scope);
         CALL {{ control }}.{{ rule.name }}_next(GREATEST(LEAST(v_batch, v_limit - v_families), 1));
-        SELECT COUNT(*) INTO v_found FROM {{ control }}.work_root AS r;
+        SELECT COUNT(r.id) INTO v_found FROM {{ control }}.work_root AS r;
         IF v_found = 0 THEN
             LEAVE batches;
         END IF;

@@ -62,11 +62,11 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body 93eec756cdbe]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body 74fd029e6195]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip, windrow_dolphinscheduler.work_k_t_ds_task_instance, windrow_dolphinscheduler.work_k_t_ds_alert;
+        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -138,14 +138,6 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_task_instance (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_task_instance` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_alert (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_alert` AS t LIMIT 0;
 END$$
 DELIMITER ;
 
@@ -154,12 +146,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 1625d548d80a]'
+COMMENT 'Drops the work tables. [body 39f2c1c1234d]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler.work_cursor, windrow_dolphinscheduler.work_gone, windrow_dolphinscheduler.work_skipped, windrow_dolphinscheduler.work_mend, windrow_dolphinscheduler.work_torn,
         windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip, windrow_dolphinscheduler.work_k_t_ds_task_instance, windrow_dolphinscheduler.work_k_t_ds_alert;
+        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip;
 END$$
 DELIMITER ;
 
@@ -196,62 +188,32 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; workflow_instances_judge decides. [body 3fc2a56c796a]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; workflow_instances_judge decides. [body 4e8837e92c32]'
 BEGIN
-    DECLARE v_position integer DEFAULT 1;
-    DECLARE v_last     bigint;
+    DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_first    datetime(6);
+    DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    -- The scopes that have anything due, by their oldest root.
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_turn;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_turn (
-        position integer NOT NULL AUTO_INCREMENT,
-        scope_position integer NOT NULL,
-        first_due datetime(6) NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    INSERT INTO windrow_dolphinscheduler.work_turn (scope_position, first_due)
-    SELECT d.position, d.first_due
-    FROM (
-        SELECT
-            s.position,
-            (
-                SELECT i.`end_time`
-                FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
-                LEFT JOIN windrow_dolphinscheduler.work_gone AS g ON g.id = i.`id`
-                WHERE i.`project_code` = s.scope
-                  AND i.`end_time` < s.cutoff
-                  AND i.`end_time` >= c.ended
-                  AND (i.`end_time` > c.ended OR i.`id` > c.id)
-                  AND i.`is_sub_workflow` = 0
-                  AND i.`state` IN (3, 5, 6, 7)
-                  AND g.id IS NULL
-                ORDER BY i.`end_time`, i.`id`
-                LIMIT 1
-            ) AS first_due
-        FROM windrow_dolphinscheduler.work_cursor AS c
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_scope AS s
-        WHERE c.only_row = 1
-    ) AS d
-    WHERE d.first_due IS NOT NULL
-    ORDER BY d.first_due, d.position;
-    SET v_last = ROW_COUNT();
-    -- Each of them gives one root at least: as many as are wanted end no later than this.
-    SELECT t.first_due INTO v_bound FROM windrow_dolphinscheduler.work_turn AS t WHERE t.position = p_limit;
-    turns: WHILE v_position <= v_last DO
-        SELECT t.first_due INTO v_first FROM windrow_dolphinscheduler.work_turn AS t WHERE t.position = v_position;
-        IF v_first > v_bound THEN
-            LEAVE turns;
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_due;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_due (
+        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
+    -- cursor on, and what earlier batches deleted before it is not passed again.
+    scopes: LOOP
+        SELECT MIN(s.position) INTO v_position FROM windrow_dolphinscheduler.work_scope AS s WHERE s.position > v_position;
+        IF v_position IS NULL THEN
+            LEAVE scopes;
         END IF;
-        INSERT INTO windrow_dolphinscheduler.work_root (id, ended)
+        INSERT INTO windrow_dolphinscheduler.work_due (id, ended)
         SELECT i.`id`, i.`end_time`
-        FROM windrow_dolphinscheduler.work_turn AS t
+        FROM windrow_dolphinscheduler.work_scope AS s
         STRAIGHT_JOIN windrow_dolphinscheduler.work_cursor AS c
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_scope AS s ON s.position = t.scope_position
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
         LEFT JOIN windrow_dolphinscheduler.work_gone AS g ON g.id = i.`id`
-        WHERE t.position = v_position
+        WHERE s.position = v_position
           AND c.only_row = 1
           AND i.`end_time` < s.cutoff
           AND i.`end_time` <= v_bound
@@ -265,16 +227,12 @@ BEGIN
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
-            SET v_count = v_count - p_limit;
-            IF v_count > 0 THEN
-                DELETE FROM windrow_dolphinscheduler.work_root ORDER BY ended DESC, id DESC LIMIT v_count;
-            END IF;
-            SET v_count = p_limit;
-            SELECT MAX(r.ended) INTO v_bound FROM windrow_dolphinscheduler.work_root AS r;
+            SELECT d.ended INTO v_bound FROM windrow_dolphinscheduler.work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
         END IF;
-        SET v_position = v_position + 1;
-    END WHILE turns;
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_turn;
+    END LOOP scopes;
+    INSERT INTO windrow_dolphinscheduler.work_root (id, ended)
+    SELECT d.id, d.ended FROM windrow_dolphinscheduler.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_due;
 END$$
 DELIMITER ;
 
@@ -683,15 +641,25 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 367b32ce9b7d]'
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 610f73eb3e7b]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
     CALL windrow_dolphinscheduler.workflow_instances_work();
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_k_t_ds_task_instance;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_task_instance (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_task_instance` AS t LIMIT 0;
     INSERT INTO windrow_dolphinscheduler.work_k_t_ds_task_instance (id)
     SELECT t.`id`
     FROM windrow_dolphinscheduler.work_gone AS w
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_k_t_ds_alert;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_alert (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_alert` AS t LIMIT 0;
     INSERT INTO windrow_dolphinscheduler.work_k_t_ds_alert (id)
     SELECT t.`id`
     FROM windrow_dolphinscheduler.work_gone AS w
@@ -825,6 +793,8 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
     DROP TEMPORARY TABLE windrow_dolphinscheduler.work_gone_2;
+    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_task_instance;
+    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_alert;
 END$$
 DELIMITER ;
 
@@ -839,14 +809,14 @@ CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinschedu
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body dc485a258331]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 657a75e29764]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
     CALL windrow_dolphinscheduler.workflow_instances_judge(p_purge, true, o_families);
-    SELECT COUNT(*) INTO v_members FROM windrow_dolphinscheduler.work_member AS m;
+    SELECT COUNT(m.id) INTO v_members FROM windrow_dolphinscheduler.work_member AS m;
     IF v_members > 0 THEN
         IF p_dry_run THEN
             SAVEPOINT before_deletions;
@@ -857,14 +827,6 @@ BEGIN
         FROM windrow_dolphinscheduler.work_link AS l
         STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = l.lower_id
         WHERE NOT l.upwards;
-        INSERT INTO windrow_dolphinscheduler.work_k_t_ds_task_instance (id)
-        SELECT t.`id`
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
-        INSERT INTO windrow_dolphinscheduler.work_k_t_ds_alert (id)
-        SELECT t.`id`
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
 
         -- The files that t_ds_task_instance names go to the outbox, to be removed later.
         INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
@@ -878,8 +840,9 @@ BEGIN
 
         -- t_ds_alert_send_status: rows belong to t_ds_alert.
         DELETE t
-        FROM windrow_dolphinscheduler.work_k_t_ds_alert AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = w.id;
+        FROM windrow_dolphinscheduler.work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`;
         SET v_rows = ROW_COUNT();
         SET o_rows = CONCAT(o_rows, v_rows);
 
@@ -939,15 +902,17 @@ BEGIN
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
         SET v_rows = ROW_COUNT();
         DELETE t
-        FROM windrow_dolphinscheduler.work_k_t_ds_task_instance AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id;
+        FROM windrow_dolphinscheduler.work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`;
         SET v_rows = v_rows + ROW_COUNT();
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
         DELETE t
-        FROM windrow_dolphinscheduler.work_k_t_ds_task_instance AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = w.id;
+        FROM windrow_dolphinscheduler.work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`;
         SET v_rows = ROW_COUNT();
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
@@ -1003,7 +968,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body db92615441aa]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body eb3659f6bd09]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1115,7 +1080,8 @@ BEGIN
             CALL windrow_dolphinscheduler.seconds(v_text, v_retention);
             CALL windrow_dolphinscheduler.workflow_instances_scope(v_as_of, v_retention, v_scope);
             CALL windrow_dolphinscheduler.workflow_instances_next(v_take);
-            SELECT COUNT(*) INTO v_last FROM windrow_dolphinscheduler.work_root AS r;
+            -- COUNT(*) of a whole table would start threads on MySQL.
+            SELECT COUNT(r.id) INTO v_last FROM windrow_dolphinscheduler.work_root AS r;
             IF v_last = 0 THEN
                 COMMIT;
                 SET o_state = 'nothing left';
@@ -1265,7 +1231,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 7d06e0ec6f5a]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 274ad8bf0164]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
@@ -1316,7 +1282,7 @@ BEGIN
         CALL windrow_dolphinscheduler.workflow_instances_work();
         CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, v_retention, v_scope);
         CALL windrow_dolphinscheduler.workflow_instances_next(GREATEST(LEAST(v_batch, v_limit - v_families), 1));
-        SELECT COUNT(*) INTO v_found FROM windrow_dolphinscheduler.work_root AS r;
+        SELECT COUNT(r.id) INTO v_found FROM windrow_dolphinscheduler.work_root AS r;
         IF v_found = 0 THEN
             LEAVE batches;
         END IF;

@@ -178,7 +178,7 @@ fn is_hierarchy(rule: &Rule, table: TableId, edge: &Edge) -> bool {
 
 fn edge_label(edge: &Edge) -> String {
     match &edge.none {
-        None => edge.column.name.clone(),
+        None => edge.columns(),
         Some(Literal::Integer(value)) => format!("{} unless {value}", edge.column.name),
         Some(Literal::Text(value)) => format!("{} unless '{value}'", edge.column.name),
     }

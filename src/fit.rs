@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Graph, Kind, Table};
+use crate::graph::{Column, Edge, Graph, Kind, Table};
 use crate::plan;
 use crate::render::home;
 
@@ -164,10 +164,14 @@ pub fn explain(code: &str) -> Option<&'static str> {
 pub fn names(graph: &Graph) -> Vec<&str> {
     let tables = graph.tables.iter().flat_map(|table| {
         let columns = table.key.iter().map(|column| column.name.as_str());
-        let edges = table.edges.iter().map(|edge| edge.column.name.as_str());
-        let indexed = table.indexed.iter().map(String::as_str);
+        let uniques = table.unique.iter().flatten();
+        let uniques = uniques.map(|column| column.name.as_str());
+        let edges = table.edges.iter().flat_map(Edge::pairs);
+        let edges = edges.map(|(column, _)| column.name.as_str());
+        let indexed = table.indexed.iter().flat_map(|columns| columns.split(", "));
         std::iter::once(table.name.as_str())
             .chain(columns)
+            .chain(uniques)
             .chain(edges)
             .chain(indexed)
     });
@@ -414,32 +418,17 @@ fn table_findings(
     live: &CatalogTable,
     found: &mut Vec<Finding>,
 ) {
+    let ends = table.edges.iter().flat_map(Edge::pairs);
     for column in table
         .key
         .iter()
-        .chain(table.edges.iter().map(|edge| &edge.column))
+        .chain(table.unique.iter().flatten())
+        .chain(ends.map(|(column, _)| column))
     {
         column_finding(table, column, dialect, live, found);
     }
-    let key: BTreeSet<&str> = table
-        .key
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    let has_key = !key.is_empty() && key.iter().all(|name| live.column(name).is_some());
-    let unique = live.indexes.iter().any(|index| {
-        let whole = index.unique && index.valid && index.predicate.is_none();
-        whole && index.keys.iter().all(|name| key.contains(name.as_str()))
-    });
-    if has_key && !unique {
-        let names = key.iter().copied().collect::<Vec<_>>().join(", ");
-        let message = format!("the key ({names}) is not unique: no unique index covers it");
-        found.push(if live.partitioned {
-            warning("key-not-unique", &table.name, message)
-                .help("a partitioned table cannot have it alone: make sure that the application never repeats a key")
-        } else {
-            error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
-        });
+    for key in std::iter::once(&table.key).chain(&table.unique) {
+        unique_finding(table, key, live, found);
     }
     for trigger in live
         .triggers
@@ -464,6 +453,26 @@ fn table_findings(
             warning("partitioned", &table.name, message)
                 .help("measure a run with `--dry-run` first"),
         );
+    }
+}
+
+/// Children find one row by a key, or a family would take rows of another.
+fn unique_finding(table: &Table, key: &[Column], live: &CatalogTable, found: &mut Vec<Finding>) {
+    let key: BTreeSet<&str> = key.iter().map(|column| column.name.as_str()).collect();
+    let has_key = !key.is_empty() && key.iter().all(|name| live.column(name).is_some());
+    let unique = live.indexes.iter().any(|index| {
+        let whole = index.unique && index.valid && index.predicate.is_none();
+        whole && index.keys.iter().all(|name| key.contains(name.as_str()))
+    });
+    if has_key && !unique {
+        let names = key.iter().copied().collect::<Vec<_>>().join(", ");
+        let message = format!("the key ({names}) is not unique: no unique index covers it");
+        found.push(if live.partitioned {
+            warning("key-not-unique", &table.name, message)
+                .help("a partitioned table cannot have it alone: make sure that the application never repeats a key")
+        } else {
+            error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
+        });
     }
 }
 
@@ -555,14 +564,19 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             continue;
         };
         for column in &table.indexed {
+            let columns: BTreeSet<&str> = column.split(", ").collect();
             // Told already.
-            if live.column(column).is_none() {
+            if columns.iter().any(|name| live.column(name).is_none()) {
                 continue;
             }
-            if !leading(live, std::slice::from_ref(column))
-                .iter()
-                .any(|index| index.valid)
-            {
+            // All of them are compared, so any order will do.
+            let leads = |index: &CatalogIndex| {
+                let first = index.keys.iter().take(columns.len());
+                first.map(String::as_str).collect::<BTreeSet<_>>() == columns
+            };
+            if !live.indexes.iter().any(|index| {
+                (index.predicate.is_none() || is_ours(index)) && index.valid && leads(index)
+            }) {
                 let message = format!(
                     "the spec says that the application has an index on `{column}`, and there is none"
                 );
@@ -666,10 +680,12 @@ fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
                 .help("add it to `[tables]` with this column as a parent, or to the ignored tables with a reason"));
         }
     }
+    // One column of several says little: many tables have a `run_id`.
     let columns: BTreeSet<&str> = graph
         .tables
         .iter()
         .flat_map(|table| &table.edges)
+        .filter(|edge| edge.further.is_empty())
         .map(|edge| edge.column.name.as_str())
         .collect();
     for (name, live) in &catalog.tables {

@@ -47,7 +47,10 @@ pub struct Table {
     pub name: String,
     /// Key columns; empty for a table that is nobody's parent and needs none.
     pub key: Vec<Column>,
-    /// Columns that an index of the application leads with; the statements need no further index on them.
+    /// Further unique keys that children name.
+    pub unique: Vec<Vec<Column>>,
+    /// Columns that an index of the application leads with, those of one edge between commas; the statements need no
+    /// further index on them.
     pub indexed: Vec<String>,
     /// What a row of this table names, and what becomes of it when that goes.
     pub edges: Vec<Edge>,
@@ -84,12 +87,14 @@ pub enum Kind {
 /// A row of the owning table names the parent row with this key.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// Column of the child table.
+    /// Column of the child table, the first one where there are several.
     pub column: Column,
     /// The parent table.
     pub parent: TableId,
-    /// Column of the parent table: its key.
+    /// Column of the parent table that it names: its key, or the first one of a unique key.
     pub parent_column: Column,
+    /// The other columns of an edge of several, each with the parent's that it names.
+    pub further: Vec<(Column, Column)>,
     /// A value, besides NULL, that means "no parent" (DolphinScheduler writes 0).
     pub none: Option<Literal>,
     /// What becomes of the row when the parent row is due.
@@ -103,6 +108,28 @@ pub enum Action {
     Delete,
     /// It keeps that row, and so the whole family, until it is gone itself.
     Restrict,
+}
+
+impl Edge {
+    /// Every column of the child with the parent's that it names.
+    pub fn pairs(&self) -> impl Iterator<Item = (&Column, &Column)> {
+        let further = self.further.iter().map(|(column, parent)| (column, parent));
+        std::iter::once((&self.column, &self.parent_column)).chain(further)
+    }
+
+    /// The columns of the child between commas.
+    pub fn columns(&self) -> String {
+        let names: Vec<&str> = self
+            .pairs()
+            .map(|(column, _)| column.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+
+    /// Whether it names the key of the parent, and no other unique key.
+    pub fn names_key(&self, graph: &Graph) -> bool {
+        self.further.is_empty() && graph.table(self.parent).key.first() == Some(&self.parent_column)
+    }
 }
 
 impl Table {

@@ -82,11 +82,14 @@ pub fn make(graph: &Graph) -> Plan {
     for (id, edges, when) in deleted.chain(kept) {
         let table = graph.table(id);
         for edge in edges {
-            let columns = vec![edge.column.name.clone()];
+            let columns: Vec<String> = edge
+                .pairs()
+                .map(|(column, _)| column.name.clone())
+                .collect();
             let known = indexes
                 .iter()
                 .any(|index| index.table == id && index.columns == columns);
-            if known || table.indexed.contains(&edge.column.name) {
+            if known || table.indexed.contains(&edge.columns()) {
                 continue;
             }
             indexes.push(IndexNeed {
@@ -151,7 +154,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                         "A row of {} keeps the row of {} that {} names.",
                         table.name,
                         graph.table(edge.parent).name,
-                        edge.column.name
+                        edge.columns()
                     ),
                 });
             }

@@ -12,9 +12,11 @@ use crate::graph::{
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
+use via::ViaView;
 
 mod keeps;
 mod mysql_probes;
+mod via;
 
 /// The template sources, by dialect folder and file name.
 const TEMPLATES: &[(&str, &str, &str)] = &[
@@ -248,11 +250,31 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         for step in &purge.steps {
             let table = graph.table(step.table);
             let name = dialect.qualified(home(graph, dialect), &table.name);
+            for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
+                let parent = graph.table(edge.parent);
+                probes.push(Probe {
+                    what: format!(
+                        "rule {}: delete from {} by {}",
+                        rule.name,
+                        table.name,
+                        edge.columns()
+                    ),
+                    table: table.name.clone(),
+                    sql: format!(
+                        "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
+                        dialect.qualified(home(graph, dialect), &parent.name),
+                        dialect.ident(&parent.key[0].name),
+                        keys(parent.key[0].kind),
+                        via::same(edge, dialect, "t", "p")
+                    ),
+                });
+            }
             let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
                 vec![(view.key.clone(), purge.id_kind)]
             } else {
                 step.edges
                     .iter()
+                    .filter(|edge| edge.names_key(graph))
                     .map(|edge| {
                         (
                             dialect.ident(&edge.column.name),
@@ -663,6 +685,8 @@ struct RuleView {
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
     keeps: Vec<KeepView>,
+    /// Whether a table's rows are found through their parents'.
+    via: bool,
     twins: Vec<TwinView>,
     /// Whether keys are written without quotes in a JSON document.
     key_is_number: bool,
@@ -727,10 +751,12 @@ struct StepView {
     table_class: String,
     why: String,
     edges: Vec<EdgeView>,
+    /// Those that name the key of the parent, or are of the root table itself.
+    plain: Vec<EdgeView>,
 }
 
 /// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct EdgeView {
     column: String,
     keys: String,
@@ -739,6 +765,8 @@ struct EdgeView {
     near: String,
     /// The type of the keys.
     key_type: &'static str,
+    /// Where the keys do not stand in the column: what stands between.
+    via: Option<ViaView>,
     /// The edges before it, for counting a row once.
     others: Vec<OtherView>,
     /// The table between the members in `keys` and the column, where no work table holds its keys.
@@ -746,7 +774,7 @@ struct EdgeView {
 }
 
 /// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct BetweenView {
     table: String,
     column: String,
@@ -754,10 +782,11 @@ struct BetweenView {
 }
 
 /// An edge before another of the same table: its column, and the work table with its keys.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct OtherView {
     column: String,
     keys: String,
+    via: Option<ViaView>,
 }
 
 /// A second work table with the same keys: MySQL lets a statement name a temporary table once.
@@ -789,7 +818,9 @@ struct OrphanView {
     column: String,
     none: String,
     parent: String,
-    parent_column: String,
+    /// Row `c` names a row at all; row `p` is the one that it names.
+    present: String,
+    same: String,
 }
 
 #[derive(Serialize)]
@@ -1140,6 +1171,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             table_class: dialect
                 .text(&dialect.qualified(home(graph, dialect), &graph.table(step.table).name)),
             why: step.why.clone(),
+            plain: Vec::new(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
@@ -1154,6 +1186,10 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         })
         .collect();
     let twins = count_once(&mut steps);
+    for step in &mut steps {
+        let plain = step.edges.iter().filter(|edge| edge.via.is_none());
+        step.plain = plain.cloned().collect();
+    }
     let collects = purge
         .collects
         .iter()
@@ -1310,6 +1346,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         level_columns: level_columns.join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
+        via: steps.iter().any(|step| step.edges.len() > step.plain.len()),
         steps,
         keeps: keeps::views(graph, purge, dialect),
         twins,
@@ -1340,10 +1377,12 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
             keys_of_rows: variable,
             near: near(graph, edge.parent),
             key_type: dialect.kind(edge.parent_column.kind),
+            via: None,
             others: Vec::new(),
             between: None,
         }
     };
+    let via = via::view(graph, edge, dialect);
     let between = between(graph, rule, edge.parent, dialect);
     EdgeView {
         column: dialect.ident(&edge.column.name),
@@ -1351,6 +1390,12 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
             Some(_) => members(dialect).keys,
             None => keys.keys,
         },
+        near: if via.is_some() {
+            String::new()
+        } else {
+            keys.near.clone()
+        },
+        via,
         between,
         ..keys
     }
@@ -1368,11 +1413,13 @@ fn between(graph: &Graph, rule: &Rule, id: TableId, dialect: Dialect) -> Option<
         .iter()
         .filter(|edge| rule.order.contains(&edge.parent));
     match (edges.next(), edges.next()) {
-        (Some(edge), None) if edge.parent == rule.root => Some(BetweenView {
-            table: dialect.qualified(home(graph, dialect), &table.name),
-            column: dialect.ident(&edge.column.name),
-            key: dialect.ident(&table.key[0].name),
-        }),
+        (Some(edge), None) if edge.parent == rule.root && edge.names_key(graph) => {
+            Some(BetweenView {
+                table: dialect.qualified(home(graph, dialect), &table.name),
+                column: dialect.ident(&edge.column.name),
+                key: dialect.ident(&table.key[0].name),
+            })
+        }
         _ => None,
     }
 }
@@ -1389,6 +1436,7 @@ fn members(dialect: Dialect) -> EdgeView {
         keys_of_rows: keys_of_rows.to_owned(),
         near: String::new(),
         key_type: "",
+        via: None,
         others: Vec::new(),
         between: None,
     }
@@ -1398,14 +1446,16 @@ fn members(dialect: Dialect) -> EdgeView {
 fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
     let mut twins = Vec::new();
     for step in steps {
-        let before: Vec<(String, String)> = step
-            .edges
-            .iter()
-            .map(|edge| (edge.column.clone(), edge.keys_of_rows.clone()))
-            .collect();
+        let before = step.edges.clone();
         for (index, edge) in step.edges.iter_mut().enumerate() {
             let mut named = vec![&edge.keys_of_rows];
-            for (column, of) in &before[..index] {
+            for EdgeView {
+                column,
+                keys_of_rows: of,
+                via,
+                ..
+            } in &before[..index]
+            {
                 let times = named.iter().filter(|known| **known == of).count();
                 named.push(of);
                 let keys = match times {
@@ -1421,6 +1471,9 @@ fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
                 edge.others.push(OtherView {
                     column: column.clone(),
                     keys,
+                    via: via
+                        .as_ref()
+                        .map(|via| via.of(&format!("p{}", edge.others.len() + 1))),
                 });
             }
         }
@@ -1439,7 +1492,7 @@ fn artifact_view(
     let table = graph.table(artifact.table);
     let column = table
         .parents()
-        .find(|edge| edge.parent == rule.root)
+        .find(|edge| edge.parent == rule.root && edge.names_key(graph))
         .map_or(&table.key[0].name, |edge| &edge.column.name);
     ArtifactView {
         table: dialect.qualified(home(graph, dialect), &table.name),
@@ -1526,12 +1579,27 @@ fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> Orp
         None => String::new(),
     };
     OrphanView {
-        literal: dialect.text(&format!("{}.{}", table.name, edge.column.name)),
+        literal: dialect.text(&format!("{}.{}", table.name, edge.columns())),
         table: dialect.qualified(home(graph, dialect), &table.name),
         column: dialect.ident(&edge.column.name),
         none,
         parent: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
-        parent_column: dialect.ident(&edge.parent_column.name),
+        present: edge
+            .pairs()
+            .map(|(column, _)| format!("c.{} IS NOT NULL", dialect.ident(&column.name)))
+            .collect::<Vec<_>>()
+            .join(" AND "),
+        same: edge
+            .pairs()
+            .map(|(column, named)| {
+                format!(
+                    "p.{} = c.{}",
+                    dialect.ident(&named.name),
+                    dialect.ident(&column.name)
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(" AND "),
     }
 }
 
@@ -1920,7 +1988,9 @@ mod tests {
             keys_of_rows: keys.to_owned(),
             near: String::new(),
             key_type: "",
+            via: None,
             others: Vec::new(),
+            between: None,
         };
         steps.push(StepView {
             position: 1,
@@ -1928,6 +1998,7 @@ mod tests {
             table_literal: String::new(),
             table_class: String::new(),
             why: String::new(),
+            plain: Vec::new(),
             edges: vec![
                 edge("a", "w"),
                 edge("b", "w"),

@@ -90,16 +90,21 @@ pub struct Table {
         example = &"id integer"
     )]
     pub key: Option<Text>,
+    /// Further unique keys that children name: `column type, column type`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["dag_id varchar, run_id varchar"])]
+    pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
-    /// belong to that row but keeps it, and its whole family, for as long as it is there.
+    /// belong to that row but keeps it, and its whole family, for as long as it is there. A key of several columns is named
+    /// `column, column -> table(column, column)`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
-        inner(regex(pattern = r"->.+\..+")),
+        inner(regex(pattern = r"->.+(\..+|\(.+\))")),
         example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict"]
     )]
     pub parents: Vec<Text>,
-    /// Columns of `parents` that an index of the application leads with, so that none needs to be added.
+    /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub indexed: Vec<Text>,

@@ -3,7 +3,7 @@
 use super::{Finding, error, notice, warning};
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
-use crate::graph::{Graph, Kind, Table};
+use crate::graph::{Edge, Graph, Kind, Table};
 
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -85,20 +85,24 @@ fn edges(
     live: &CatalogTable,
     found: &mut Vec<Finding>,
 ) {
-    for edge in &table.edges {
+    let pairs = table.edges.iter().flat_map(|edge| {
         let parent = graph.table(edge.parent);
+        edge.pairs()
+            .map(move |(column, named)| (parent, column, named))
+    });
+    for (parent, column, named) in pairs {
         let ends = (
-            live.column(&edge.column.name),
+            live.column(&column.name),
             catalog
                 .tables
                 .get(&parent.name)
-                .and_then(|live| live.column(&edge.parent_column.name)),
+                .and_then(|live| live.column(&named.name)),
         );
         let (Some(child), Some(key)) = ends else {
             continue;
         };
-        let object = format!("{}.{}", table.name, edge.column.name);
-        let other = format!("`{}.{}`", parent.name, edge.parent_column.name);
+        let object = format!("{}.{}", table.name, column.name);
+        let other = format!("`{}.{}`", parent.name, named.name);
         let (Some(left), Some(right)) = (kind_of(&child.kind), kind_of(&key.kind)) else {
             continue;
         };
@@ -157,7 +161,8 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
         .collect();
     let named = |name: &str| {
         let mut keys = table.key.iter().map(|column| column.name.as_str());
-        let mut edges = table.edges.iter().map(|edge| edge.column.name.as_str());
+        let edges = table.edges.iter().flat_map(Edge::pairs);
+        let mut edges = edges.map(|(column, _)| column.name.as_str());
         keys.any(|key| key == name) || edges.any(|edge| edge == name) || ends.contains(&name)
     };
     for column in &live.columns {
@@ -206,7 +211,7 @@ fn actions(
         }
         let is_edge = covered.is_some_and(|child| {
             child.edges.iter().any(|edge| {
-                key.columns == [edge.column.name.as_str()]
+                key.columns.join(", ") == edge.columns()
                     && graph.table(edge.parent).name == table.name
             })
         });

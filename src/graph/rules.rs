@@ -553,7 +553,8 @@ fn relation_end(
 ) -> Option<Column> {
     let edges = tables.tables[table.0]
         .parents()
-        .filter(|edge| edge.parent == root);
+        .filter(|edge| edge.parent == root && edge.further.is_empty())
+        .filter(|edge| tables.tables[root.0].key.first() == Some(&edge.parent_column));
     let ends: Vec<&Column> = edges.map(|edge| &edge.column).collect();
     let found = ends.iter().find(|end| end.name == *column.get_ref());
     // An edge that could not be read may be the one that is missed here.
@@ -609,6 +610,10 @@ fn artifacts(
         let Some(table) = family.require(&artifact.table, diagnostics) else {
             continue;
         };
+        if let Some(finding) = too_deep(artifact, table, family) {
+            diagnostics.push(finding);
+            continue;
+        }
         let path = artifact.path.get_ref().clone();
         if let Some(first) = artifacts
             .iter()
@@ -631,6 +636,29 @@ fn artifacts(
         });
     }
     artifacts
+}
+
+/// Files are noted by the keys of the members, so their rows must name these.
+fn too_deep(artifact: &spec::Artifact, table: TableId, family: &Family<'_>) -> Option<Diagnostic> {
+    let root = *family.order.last()?;
+    let key = family.tables.tables[root.0].key.first();
+    let mut parents = family.tables.tables[table.0].parents();
+    let names_root = parents.any(|edge| {
+        edge.parent == root && edge.further.is_empty() && Some(&edge.parent_column) == key
+    });
+    if table == root || names_root || family.tables.edges_are_unclear() {
+        return None;
+    }
+    let shown = artifact.table.get_ref().escape_debug();
+    Some(
+        Diagnostic::error(
+            "artifact-too-deep",
+            artifact.table.span(),
+            format!("`{shown}` has no column that names the key of the rule's root"),
+            "files are noted for the rows that name a root by its key: add such a column to `parents`, or leave the files to something else",
+        )
+        .related(family.tables.spans[table.0].clone(), "the table"),
+    )
 }
 
 fn report(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
 use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
-use crate::spec::grammar::{self, EdgeText, NoneText};
+use crate::spec::grammar::{self, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
 
 /// The tables with what the checks need beside them; all lists are parallel.
@@ -120,6 +120,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
         resolved.tables.push(Table {
             name: name.get_ref().clone(),
             key: key.unwrap_or_default(),
+            unique: uniques(text, table, diagnostics),
             indexed: Vec::new(),
             edges: Vec::new(),
         });
@@ -244,11 +245,36 @@ fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
         diagnostics.push(Diagnostic::error(
             "composite-key",
             key.span(),
-            format!("a key of {} columns is not supported yet for end-time rules", columns.len()),
-            "use a key of one column, e.g. a surrogate `id`; a table that is nobody's parent needs no key",
+            format!("the key has {} columns, and rows are collected by one", columns.len()),
+            "use a key of one column, e.g. a surrogate `id`, and list this one under `unique`; a table that is nobody's parent needs no key",
         ));
         return None;
     };
+    Some(vec![key_column(column, key, diagnostics)?])
+}
+
+/// The unique keys beside the key; those with a mistake are left out.
+fn uniques(text: &str, table: &spec::Table, diagnostics: &mut Vec<Diagnostic>) -> Vec<Vec<Column>> {
+    let mut uniques = Vec::new();
+    for written in &table.unique {
+        match grammar::key(text, written) {
+            Err(diagnostic) => diagnostics.push(*diagnostic),
+            Ok(columns) => {
+                let columns = columns
+                    .iter()
+                    .map(|column| key_column(column, written, diagnostics));
+                uniques.extend(columns.collect::<Option<Vec<Column>>>());
+            }
+        }
+    }
+    uniques
+}
+
+fn key_column(
+    column: &ColumnText,
+    key: &Text,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
     if column.kind.is_none() {
         let shown = column.name.get_ref().escape_debug();
         diagnostics.push(Diagnostic::error(
@@ -269,7 +295,7 @@ fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
         ));
         return None;
     }
-    Some(vec![resolved])
+    Some(resolved)
 }
 
 fn edges(
@@ -300,7 +326,7 @@ fn edges(
             continue;
         };
         let same =
-            |other: &Edge| other.column.name == found.column.name && other.parent == found.parent;
+            |other: &Edge| other.columns() == found.columns() && other.parent == found.parent;
         if let Some(first) = edges.iter().position(same) {
             diagnostics.push(
                 Diagnostic::error(
@@ -308,7 +334,7 @@ fn edges(
                     written.span(),
                     format!(
                         "`{}` names the parent `{}` twice",
-                        found.column.name.escape_debug(),
+                        found.columns().escape_debug(),
                         edge.table.get_ref().escape_debug()
                     ),
                     "remove one of the two",
@@ -318,26 +344,27 @@ fn edges(
             );
             continue;
         }
-        let column = &found.column;
-        let (kind, first) = kinds
-            .entry(column.name.clone())
-            .or_insert_with(|| (column.kind, written.span()))
-            .clone();
-        if kind != column.kind {
-            diagnostics.push(
-                Diagnostic::error(
-                    "type-mismatch",
-                    written.span(),
-                    format!(
-                        "`{}` is `{}` here and `{}` elsewhere in the same table",
-                        column.name.escape_debug(),
-                        names::kind_name(column.kind),
-                        names::kind_name(kind)
-                    ),
-                    "write the type that the catalog has in both places",
-                )
-                .related(first, format!("`{}` here", names::kind_name(kind))),
-            );
+        for (column, _) in found.pairs() {
+            let (kind, first) = kinds
+                .entry(column.name.clone())
+                .or_insert_with(|| (column.kind, written.span()))
+                .clone();
+            if kind != column.kind {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        written.span(),
+                        format!(
+                            "`{}` is `{}` here and `{}` elsewhere in the same table",
+                            column.name.escape_debug(),
+                            names::kind_name(column.kind),
+                            names::kind_name(kind)
+                        ),
+                        "write the type that the catalog has in both places",
+                    )
+                    .related(first, format!("`{}` here", names::kind_name(kind))),
+                );
+            }
         }
         edges.push(found);
         spans.push(written.span());
@@ -352,7 +379,7 @@ fn indexed(
     unclear: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<String> {
-    let columns: Vec<&str> = edges.iter().map(|edge| edge.column.name.as_str()).collect();
+    let columns: Vec<String> = edges.iter().map(Edge::columns).collect();
     for (position, written) in table.indexed.iter().enumerate() {
         let shown = written.get_ref().escape_debug();
         if let Some(first) = table.indexed[..position]
@@ -368,14 +395,14 @@ fn indexed(
                 )
                 .related(first.span(), "first here"),
             );
-        } else if !unclear && !columns.contains(&written.get_ref().as_str()) {
+        } else if !unclear && !columns.contains(written.get_ref()) {
             diagnostics.push(Diagnostic::error(
                 "unknown-column",
                 written.span(),
                 format!("`{shown}` is not a column of the table's parents"),
                 did_you_mean(
                     written.get_ref(),
-                    columns.iter().copied(),
+                    columns.iter().map(String::as_str),
                     "only columns of `parents` are searched: take it out",
                 ),
             ));
@@ -406,7 +433,7 @@ fn edge(
                     format!("`{shown}` has no key that a row could name"),
                     format!(
                         "add `key = \"{} …\"` with its type to `{shown}`",
-                        edge.parent_column.get_ref().escape_debug()
+                        edge.parent_columns[0].get_ref().escape_debug()
                     ),
                 )
                 .related(resolved.spans[parent.0].clone(), "defined without a key"),
@@ -414,47 +441,31 @@ fn edge(
         }
         return None;
     };
-    if edge.parent_column.get_ref() != &key.name {
-        diagnostics.push(
-            Diagnostic::error(
-                "unknown-column",
-                edge.parent_column.span(),
-                format!(
-                    "`{}` is not the key of `{shown}`",
-                    edge.parent_column.get_ref().escape_debug()
-                ),
-                format!(
-                    "an edge points at the parent's key: write `{shown}.{}`",
-                    key.name.escape_debug()
-                ),
-            )
-            .related(
-                resolved.spans[parent.0].clone(),
-                format!("its key is `{}`", key.name.escape_debug()),
-            ),
-        );
+    let named: BTreeSet<&str> = edge
+        .parent_columns
+        .iter()
+        .map(|name| name.get_ref().as_str())
+        .collect();
+    let keys = std::iter::once(&table.key).chain(&table.unique);
+    let found = keys.clone().find(|columns| {
+        let columns: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        columns == named && named.len() == edge.columns.len()
+    });
+    let Some(found) = found else {
+        diagnostics.push(not_a_key(
+            edge,
+            table,
+            key,
+            resolved.spans[parent.0].clone(),
+        ));
         return None;
+    };
+    let mut pairs = Vec::new();
+    for (written, name) in edge.columns.iter().zip(&edge.parent_columns) {
+        let target = found.iter().find(|column| column.name == *name.get_ref())?;
+        pairs.push((end(written, target, edge, diagnostics)?, target.clone()));
     }
-    let column = names::column(&edge.column, key.kind, diagnostics)?;
-    let fits =
-        column.kind == key.kind || (names::is_integer(column.kind) && names::is_integer(key.kind));
-    if !fits {
-        diagnostics.push(
-            Diagnostic::error(
-                "type-mismatch",
-                edge.column.kind.as_ref().map_or(edge.column.name.span(), |kind| kind.span()),
-                format!(
-                    "`{}` is `{}` and cannot name a `{}` key",
-                    column.name.escape_debug(),
-                    names::kind_name(column.kind),
-                    names::kind_name(key.kind)
-                ),
-                "declare both columns with the types that the catalog has; whole numbers of any width go together",
-            )
-            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
-        );
-        return None;
-    }
+    let (column, parent_column) = pairs.remove(0);
     let none = match &edge.none {
         None => None,
         Some(value) => {
@@ -477,7 +488,8 @@ fn edge(
     Some(Edge {
         column,
         parent,
-        parent_column: key.clone(),
+        parent_column,
+        further: pairs,
         none,
         action: if edge.restrict {
             Action::Restrict
@@ -485,6 +497,64 @@ fn edge(
             Action::Delete
         },
     })
+}
+
+fn not_a_key(edge: &EdgeText, table: &Table, key: &Column, defined: Span) -> Diagnostic {
+    let shown = table.name.escape_debug();
+    let names: Vec<&str> = edge
+        .parent_columns
+        .iter()
+        .map(|name| name.get_ref().as_str())
+        .collect();
+    let named = names.join(", ");
+    let help = if names.len() == 1 {
+        format!(
+            "an edge points at the parent's key: write `{shown}.{}`",
+            key.name.escape_debug()
+        )
+    } else {
+        format!(
+            "an edge of several columns points at a unique key: add `unique = [\"{}\"]` with their types to `{shown}`",
+            named.escape_debug()
+        )
+    };
+    Diagnostic::error(
+        "unknown-column",
+        edge.parent_columns[0].span(),
+        format!("`{}` is not the key of `{shown}`", named.escape_debug()),
+        help,
+    )
+    .related(defined, format!("its key is `{}`", key.name.escape_debug()))
+}
+
+/// The child's column of a pair, if it can name the parent's.
+fn end(
+    written: &ColumnText,
+    key: &Column,
+    edge: &EdgeText,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    let column = names::column(written, key.kind, diagnostics)?;
+    let fits =
+        column.kind == key.kind || (names::is_integer(column.kind) && names::is_integer(key.kind));
+    if !fits {
+        diagnostics.push(
+            Diagnostic::error(
+                "type-mismatch",
+                written.kind.as_ref().map_or(written.name.span(), |kind| kind.span()),
+                format!(
+                    "`{}` is `{}` and cannot name a `{}` key",
+                    column.name.escape_debug(),
+                    names::kind_name(column.kind),
+                    names::kind_name(key.kind)
+                ),
+                "declare both columns with the types that the catalog has; whole numbers of any width go together",
+            )
+            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
+        );
+        return None;
+    }
+    Some(column)
 }
 
 /// Reports cycles of the belongs-to graph, one for each knot.

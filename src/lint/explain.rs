@@ -5,6 +5,12 @@ use crate::lint::RULES;
 /// Errors of the spec and the graph, sorted by code; warnings explain themselves in their rule's file.
 const ERRORS: &[(&str, &str)] = &[
     (
+        "artifact-too-deep",
+        "\
+Files are noted by the keys of the members that go. A table whose rows name them only through another table, or by \
+another key, cannot be searched by these.",
+    ),
+    (
         "belongs-to-cycle",
         "\
 The edges under `parents` lead from a table back to itself, so no order deletes children before parents. Edges mean \
@@ -14,8 +20,9 @@ to one parent is no cycle; rows of one table that belong together are linked by 
     (
         "composite-key",
         "\
-The table's key has several columns. Rules of the strategy `end-time` delete by keys of one column. A table that is \
-nobody's parent needs no key at all.",
+The table's key has several columns. Rows are collected by keys of one column. A unique key of several columns that \
+children name stands under `unique`; they are found through the row that has both. A table that is nobody's parent needs \
+no key at all.",
     ),
     (
         "duplicate-artifact",
@@ -104,7 +111,7 @@ will do. A row goes with a family or keeps one.",
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict]`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict]`, or `a, b -> table(a, b)`; a \
 relation is `table: parent_column -> child_column`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),

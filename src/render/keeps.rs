@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::home;
+use super::{home, via};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::{Keep, Purge};
@@ -15,41 +15,52 @@ pub(super) struct KeepView {
     hops: Vec<HopView>,
 }
 
-/// A table that is joined: `alias.column = parent`.
+/// A table that is joined: to member `m`, or to the hop before.
 #[derive(Serialize)]
 struct HopView {
     table: String,
     alias: String,
-    column: String,
-    /// What the column names: the key of the member, or of the hop before.
-    parent: String,
+    on: String,
 }
 
 pub(super) fn views(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepView> {
     purge
         .keeps
         .iter()
-        .map(|keep| view(graph, keep, dialect))
+        .map(|keep| view(graph, purge, keep, dialect))
         .collect()
 }
 
-fn view(graph: &Graph, keep: &Keep, dialect: Dialect) -> KeepView {
-    let hops = keep.hops.iter().enumerate().map(|(at, (table, edge))| {
-        let parent = if at == 0 {
-            "m.id".to_owned()
+fn view(graph: &Graph, purge: &Purge, keep: &Keep, dialect: Dialect) -> KeepView {
+    let qualified =
+        |table: TableId| dialect.qualified(home(graph, dialect), &graph.table(table).name);
+    let mut hops = Vec::new();
+    for (at, (table, edge)) in keep.hops.iter().enumerate() {
+        let alias = format!("t{}", at + 1);
+        let on = if at > 0 {
+            via::same(edge, dialect, &alias, &format!("t{at}"))
+        } else if edge.names_key(graph) {
+            format!("{alias}.{} = m.id", dialect.ident(&edge.column.name))
         } else {
-            format!("t{at}.{}", dialect.ident(&edge.parent_column.name))
+            // A member is known by its key; what the edge names stands in its row.
+            let root = graph.rules[purge.rule].root;
+            let key = dialect.ident(&graph.table(root).key[0].name);
+            hops.push(HopView {
+                table: qualified(root),
+                alias: "t0".to_owned(),
+                on: format!("t0.{key} = m.id"),
+            });
+            via::same(edge, dialect, &alias, "t0")
         };
-        HopView {
-            table: dialect.qualified(home(graph, dialect), &graph.table(*table).name),
-            alias: format!("t{}", at + 1),
-            column: dialect.ident(&edge.column.name),
-            parent,
-        }
-    });
+        hops.push(HopView {
+            table: qualified(*table),
+            alias,
+            on,
+        });
+    }
     KeepView {
         why: keep.why.clone(),
-        hops: hops.collect(),
+        hops,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The statements of the routines for MySQL and MariaDB as EXPLAIN takes them: the base table itself stands for the
 //! work table whose columns are made from it, so that types and collations are the real ones.
 
-use super::{home, rule_view};
+use super::{home, rule_view, via};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -55,8 +55,28 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         let ends: Vec<(String, String, String)> = if step.edges.is_empty() {
             vec![(key.clone(), table.clone(), key.clone())]
         } else {
+            for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
+                let parent = graph.table(edge.parent);
+                let key = dialect.ident(&parent.key[0].name);
+                let parent = dialect.qualified(home(graph, dialect), &parent.name);
+                probes.push(Probe {
+                    what: format!(
+                        "rule {}: delete from {} by {}",
+                        rule.name,
+                        below.name,
+                        edge.columns()
+                    ),
+                    table: below.name.clone(),
+                    sql: format!(
+                        "DELETE {name} FROM {work} STRAIGHT_JOIN {parent} AS p ON p.{key} = w.k STRAIGHT_JOIN {name} ON {}",
+                        via::same(edge, dialect, &name, "p"),
+                        work = some_keys(&parent, &key)
+                    ),
+                });
+            }
             step.edges
                 .iter()
+                .filter(|edge| edge.names_key(graph))
                 .map(|edge| {
                     let parent = &graph.table(edge.parent).name;
                     (

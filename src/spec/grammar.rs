@@ -19,15 +19,15 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value] [restrict]`.
+/// `column [type] -> table.column [unless value] [restrict]`, or `column, column -> table(column, column) [restrict]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
-    /// The child's column.
-    pub column: ColumnText,
+    /// The child's columns; at least one.
+    pub columns: Vec<ColumnText>,
     /// The parent.
     pub table: Text,
-    /// The parent's column.
-    pub parent_column: Text,
+    /// The parent's columns, as many.
+    pub parent_columns: Vec<Text>,
     /// The value that means "no parent".
     pub none: Option<Spanned<NoneText>>,
     /// Whether a row keeps its parent, instead of going with it.
@@ -64,7 +64,8 @@ pub enum FigureText {
 }
 
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
-                    `unless value` if a value means no parent, and `restrict` if a row keeps its parent instead of going with it";
+                    `unless value` if a value means no parent, \
+                    or `a, b -> table(a, b)` for several columns, and `restrict` if a row keeps its parent instead of going with it";
 
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
@@ -85,15 +86,30 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
     Ok(column)
 }
 
-/// Reads `column [type] -> table.column [unless value] [restrict]`.
+/// Reads `column [type] -> table.column [unless value] [restrict]`, or the form of several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
-    let column = cursor.column()?;
+    let mut columns = vec![cursor.column()?];
+    while cursor.take(&Token::Comma) {
+        columns.push(cursor.column()?);
+    }
     cursor.expect(&Token::Arrow)?;
     let table = cursor.name("a table")?;
-    cursor.expect(&Token::Dot)?;
-    let parent_column = cursor.name("a column")?;
-    let none = if cursor.take_word("unless") {
+    let mut parent_columns = Vec::new();
+    if columns.len() == 1 {
+        cursor.expect(&Token::Dot)?;
+        parent_columns.push(cursor.name("a column")?);
+    } else {
+        cursor.expect(&Token::Open)?;
+        for at in 0..columns.len() {
+            if at > 0 {
+                cursor.expect(&Token::Comma)?;
+            }
+            parent_columns.push(cursor.name("a column")?);
+        }
+        cursor.expect(&Token::Close)?;
+    }
+    let none = if columns.len() == 1 && cursor.take_word("unless") {
         Some(cursor.none()?)
     } else {
         None
@@ -101,9 +117,9 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let restrict = cursor.take_word("restrict");
     cursor.end()?;
     Ok(EdgeText {
-        column,
+        columns,
         table,
-        parent_column,
+        parent_columns,
         none,
         restrict,
     })
@@ -165,6 +181,8 @@ enum Token {
     Dot,
     Comma,
     Colon,
+    Open,
+    Close,
 }
 
 struct Cursor<'a> {
@@ -293,6 +311,8 @@ fn sign(token: &Token) -> &'static str {
         Token::Dot => "`.`",
         Token::Comma => "`,`",
         Token::Colon => "`:`",
+        Token::Open => "`(`",
+        Token::Close => "`)`",
         Token::Word(_) | Token::QuotedName(_) | Token::QuotedText(_) => "a word",
     }
 }
@@ -312,6 +332,8 @@ fn tokens(value: &str) -> Result<Vec<(Token, Range<usize>)>, Unreadable> {
             '.' => (Token::Dot, 1),
             ',' => (Token::Comma, 1),
             ':' => (Token::Colon, 1),
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
             '"' | '\'' => {
                 let (content, length) = quoted(rest, next)
                     .ok_or_else(|| (at..value.len(), format!("no closing `{next}`")))?;
@@ -328,7 +350,7 @@ fn tokens(value: &str) -> Result<Vec<(Token, Range<usize>)>, Unreadable> {
             _ => {
                 let ends = |(index, sign): (usize, char)| {
                     sign.is_whitespace()
-                        || ".,:\"'".contains(sign)
+                        || ".,:()\"'".contains(sign)
                         || rest[index..].starts_with("->")
                 };
                 let length = rest
@@ -380,15 +402,13 @@ mod tests {
     #[test]
     fn an_edge_has_all_its_parts() {
         let edge = read("\" a bigint->t.b unless -1 restrict \"", edge).expect("an edge");
-        assert_eq!(edge.column.name.get_ref(), "a");
-        assert_eq!(
-            edge.column.kind.map(Spanned::into_inner).as_deref(),
-            Some("bigint")
-        );
+        assert_eq!(edge.columns[0].name.get_ref(), "a");
+        let kind = edge.columns[0].kind.clone();
+        assert_eq!(kind.map(Spanned::into_inner).as_deref(), Some("bigint"));
         assert_eq!(
             (
                 edge.table.get_ref().as_str(),
-                edge.parent_column.get_ref().as_str()
+                edge.parent_columns[0].get_ref().as_str()
             ),
             ("t", "b")
         );
@@ -400,11 +420,33 @@ mod tests {
     }
 
     #[test]
+    fn an_edge_may_have_several_columns() {
+        let edge = read("\"a varchar, b -> t(c, d) restrict\"", edge).expect("an edge");
+        let names: Vec<&str> = edge
+            .columns
+            .iter()
+            .map(|column| &column.name)
+            .chain(&edge.parent_columns)
+            .map(|name| name.get_ref().as_str())
+            .collect();
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert!(edge.restrict);
+        let mistake = |raw: &str| read(raw, super::edge).map(|_| ()).expect_err("a mistake").1;
+        assert_eq!(mistake("\"a, b -> t(c)\""), "expected `,` here");
+        assert_eq!(mistake("\"a, b -> t.c\""), "expected `(` here");
+        assert_eq!(mistake("\"a -> t(c)\""), "expected `.` here");
+        assert_eq!(
+            mistake("\"a, b -> t(c, d) unless 0\""),
+            "expected the end here"
+        );
+    }
+
+    #[test]
     fn names_between_quotes_may_hold_anything() {
         let edge = read(r#"'"my ""column" varchar -> "my.table"."Id"'"#, edge).expect("an edge");
-        assert_eq!(edge.column.name.get_ref(), "my \"column");
+        assert_eq!(edge.columns[0].name.get_ref(), "my \"column");
         assert_eq!(edge.table.get_ref(), "my.table");
-        assert_eq!(edge.parent_column.get_ref(), "Id");
+        assert_eq!(edge.parent_columns[0].get_ref(), "Id");
         let edge = read("\"a -> t.b unless 'it''s none'\"", super::edge).expect("an edge");
         assert_eq!(
             edge.none.map(Spanned::into_inner),

@@ -486,7 +486,7 @@ BEGIN
     SELECT m.id
     FROM {{ control }}.work_member AS m
 {%- for hop in keep.hops %}
-    STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.alias }}.{{ hop.column }} = {{ hop.parent }}
+    STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endfor %};
     SET v_doubts = v_doubts + ROW_COUNT();
 {%- endfor %}
@@ -814,7 +814,10 @@ BEGIN
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
     SELECT t.{{ collect.key }}
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
-    STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- if edge.via %}
+    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
+{%- endif %}
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %};
 {%- endfor %}
 {%- endfor %}
 {%- for twin in rule.twins %}
@@ -834,9 +837,15 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
-    STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = w.id
+{%- if edge.via %}
+    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
+{%- endif %}
+    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}
 {%- for other in edge.others %}
-    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = t.{{ other.column }}
+{%- if other.via %}
+    LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}
+{%- endif %}
+    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}
 {%- endfor %}
 {%- for other in edge.others %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
@@ -892,10 +901,10 @@ BEGIN
         FROM {{ control }}.{{ edge.keys }} AS w
 {%- if edge.between %}
         STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
-        STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = p.{{ edge.between.key }};
-{%- else %}
-        STRAIGHT_JOIN {{ collect.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- elif edge.via %}
+        STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
+        STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %};
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
@@ -921,10 +930,10 @@ BEGIN
         FROM {{ control }}.{{ edge.keys }} AS w
 {%- if edge.between %}
         STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
-        STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = p.{{ edge.between.key }};
-{%- else %}
-        STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ edge.column }} = w.id;
+{%- elif edge.via %}
+        STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
+        STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %};
         SET v_rows = {% if not loop.first %}v_rows + {% endif %}ROW_COUNT();
 {%- endfor %}
         SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);

@@ -86,11 +86,11 @@ BEGIN
     SELECT COUNT(*)
     INTO v_count
     FROM {{ edge.table }} AS c
-    WHERE c.{{ edge.column }} IS NOT NULL
+    WHERE {{ edge.present }}
 {%- if edge.none %}
       AND c.{{ edge.column }} <> {{ edge.none }}
 {%- endif %}
-      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }});
+      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE {{ edge.same }});
     INSERT INTO {{ control }}.work_orphan (edge, orphans)
     VALUES ({{ edge.literal }}, v_count);
 {%- endfor %}

@@ -6,11 +6,11 @@ FROM (
 {%- for edge in edges %}
     SELECT {{ edge.literal }} AS edge, COUNT(*) AS orphans
     FROM {{ edge.table }} AS c
-    WHERE c.{{ edge.column }} IS NOT NULL
+    WHERE {{ edge.present }}
 {%- if edge.none %}
       AND c.{{ edge.column }} <> {{ edge.none }}
 {%- endif %}
-      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }})
+      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE {{ edge.same }})
 {%- if not loop.last %}
     UNION ALL{% endif %}
 {%- endfor %}

@@ -142,10 +142,10 @@ BEGIN
             FROM {{ keep.hops.0.table }} AS {{ keep.hops.0.alias }}
 {%- for hop in keep.hops %}
 {%- if not loop.first %}
-            JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.alias }}.{{ hop.column }} = {{ hop.parent }}
+            JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endif %}
 {%- endfor %}
-            WHERE {{ keep.hops.0.alias }}.{{ keep.hops.0.column }} = {{ keep.hops.0.parent }}
+            WHERE {{ keep.hops.0.on }}
         )
 {%- if not loop.last %}
         UNION{% endif %}
@@ -555,7 +555,7 @@ BEGIN
 {%- for collect in rule.collects %}
     {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys_of_rows }})
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -566,12 +566,12 @@ BEGIN
     -- {{ step.why }}
     v_rows := v_rows || (
 {%- if step.edges | length == 1 %}
-        SELECT count(*) FROM {{ step.table }} AS t WHERE t.{{ step.edges.0.column }} = ANY ({{ step.edges.0.keys_of_rows }})
+        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }})
 {%- else %}
         SELECT count(*)
         FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys_of_rows }})
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
@@ -621,6 +621,9 @@ DECLARE
     v_artifacts {{ rule.id_type }}[];
     v_rows      bigint;
     v_more      bigint;
+{%- if rule.via %}
+    v_watched   boolean;  -- whether a trigger or a rule may keep rows
+{%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -637,11 +640,29 @@ BEGIN
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
+{%- if rule.via %}
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    v_watched := EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+{%- for step in rule.steps %}
+            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
+{%- endfor %}
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    );
+{%- endif %}
 
 {%- for collect in rule.collects %}
     {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t WHERE t.{{ edge.column }} = ANY ({{ edge.keys }})
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }})
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -679,12 +700,27 @@ BEGIN
     END IF;
 {%- endif %}
     DELETE FROM {{ step.table }} AS t
+{%- if edge.via %}
+    USING {{ edge.via.table }} AS p
+    WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+      AND {{ edge.via.on }};
+{%- else %}
     WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %});
+{%- endif %}
 {%- if loop.first %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- else %}
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
+{%- endif %}
+{%- if edge.via %}
+    -- Looked for while the rows are there that they name.
+    IF v_watched AND EXISTS (
+        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+    ) THEN
+        RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
 {%- endif %}
 {%- endfor %}
     o_rows[{{ step.position }}] := v_rows;
@@ -694,7 +730,7 @@ BEGIN
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
 
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+{% if not rule.via %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF EXISTS (
         SELECT FROM pg_class AS c
         WHERE c.oid IN (
@@ -709,15 +745,19 @@ BEGIN
               OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
           )
     ) THEN
+{%- else %}    IF v_watched THEN
+{%- endif %}
 {%- for step in rule.steps %}
+{%- if step.plain | length > 0 %}
         IF EXISTS (
             SELECT FROM {{ step.table }} AS t
-            WHERE {% for edge in step.edges %}{% if not loop.first %}
+            WHERE {% for edge in step.plain %}{% if not loop.first %}
                OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endfor %}
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
+{%- endif %}
 {%- endfor %}
     END IF;
 

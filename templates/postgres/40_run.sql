@@ -842,11 +842,11 @@ AS $windrow$
 {%- for edge in edges %}
     SELECT {{ edge.literal }}, count(*)
     FROM {{ edge.table }} AS c
-    WHERE c.{{ edge.column }} IS NOT NULL
+    WHERE {{ edge.present }}
 {%- if edge.none %}
       AND c.{{ edge.column }} <> {{ edge.none }}
 {%- endif %}
-      AND NOT EXISTS (SELECT FROM {{ edge.parent }} AS p WHERE p.{{ edge.parent_column }} = c.{{ edge.column }})
+      AND NOT EXISTS (SELECT FROM {{ edge.parent }} AS p WHERE {{ edge.same }})
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}
 {%- endfor %}

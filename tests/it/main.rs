@@ -3,6 +3,7 @@
 mod agree;
 mod cases;
 mod cli;
+mod composite;
 mod crash;
 mod cron;
 mod demo;

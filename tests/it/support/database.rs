@@ -45,12 +45,7 @@ impl Database {
         Self::copy_of("bare", SCHEMA_34, |_| ())
     }
 
-    /// The same with windrow installed from a graph, not armed.
-    pub(crate) fn installed(graph: &Graph) -> Self {
-        Self::of(SCHEMA_34, graph)
-    }
-
-    /// Tables of another system, and windrow installed from its graph, not armed.
+    /// The tables of a system, and windrow installed from its graph, not armed.
     pub(crate) fn of(schema: &str, graph: &Graph) -> Self {
         let mut database = Self::copy_of(&format!("{graph:?}"), schema, |client| {
             apply(client, &bundle(graph));

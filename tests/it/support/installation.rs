@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
 use windrow::db;
-use windrow::demo::dolphinscheduler::mysql;
+use windrow::demo::dolphinscheduler::{SCHEMA_34, mysql};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;
@@ -77,8 +77,16 @@ const PLACES: [&str; 2] = ["DATABASE", "USER"];
 impl Installation {
     /// Windrow installed from a graph, not armed.
     pub(crate) fn new(dialect: Dialect, graph: &Graph) -> Self {
+        match dialect {
+            Dialect::Postgres => Self::of(dialect, SCHEMA_34, graph),
+            Dialect::Mysql | Dialect::Mariadb => Self::of(dialect, mysql::SCHEMA_34, graph),
+        }
+    }
+
+    /// The same with the tables of another system.
+    pub(crate) fn of(dialect: Dialect, schema: &str, graph: &Graph) -> Self {
         if dialect == Dialect::Postgres {
-            let database = Database::installed(graph);
+            let database = Database::of(schema, graph);
             return Self {
                 dialect,
                 session: connect(&database::server().url(&database.name, "postgres")),
@@ -91,11 +99,15 @@ impl Installation {
                 _postgres: Some(database),
             };
         }
-        Self::on(server(dialect), graph)
+        Self::with(server(dialect), schema, graph)
     }
 
     /// The same on a certain server of MySQL or MariaDB, which must outlive it.
     pub(crate) fn on(server: &Mysql, graph: &Graph) -> Self {
+        Self::with(server, mysql::SCHEMA_34, graph)
+    }
+
+    fn with(server: &Mysql, schema: &str, graph: &Graph) -> Self {
         let dialect = match server.flavour() {
             Flavour::Mysql => Dialect::Mysql,
             Flavour::Mariadb => Dialect::Mariadb,
@@ -114,7 +126,7 @@ impl Installation {
             .execute(&format!("CREATE DATABASE {name}"))
             .expect("a database is created");
         let mut session = connect(&server.url(&name, "root"));
-        for statement in mysql::SCHEMA_34.split_inclusive(";\n") {
+        for statement in schema.split_inclusive(";\n") {
             run(&mut session, statement);
         }
         let lenient = session

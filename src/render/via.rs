@@ -1,0 +1,58 @@
+//! Edges that do not name the key of the parent: their rows are found through the parent's, which is there until they went.
+
+use serde::Serialize;
+
+use super::home;
+use crate::dialect::Dialect;
+use crate::graph::{Edge, Graph};
+
+/// The parent between the keys and the rows.
+#[derive(Clone, Serialize)]
+pub(super) struct ViaView {
+    table: String,
+    /// The parent's key, which the keys are of.
+    key: String,
+    /// Row `t` names row `p`.
+    on: String,
+    /// The columns that this compares.
+    #[serde(skip)]
+    pairs: Vec<(String, String)>,
+}
+
+impl ViaView {
+    /// The same where the parent goes by another alias.
+    pub(super) fn of(&self, alias: &str) -> ViaView {
+        ViaView {
+            on: compare(&self.pairs, "t", alias),
+            ..self.clone()
+        }
+    }
+}
+
+/// None where the edge names the key itself.
+pub(super) fn view(graph: &Graph, edge: &Edge, dialect: Dialect) -> Option<ViaView> {
+    let parent = graph.table(edge.parent);
+    let key = parent.key.first().filter(|_| !edge.names_key(graph))?;
+    Some(ViaView {
+        table: dialect.qualified(home(graph, dialect), &parent.name),
+        key: dialect.ident(&key.name),
+        on: same(edge, dialect, "t", "p"),
+        pairs: pairs(edge, dialect),
+    })
+}
+
+/// That a row, by its alias, names the row of the parent, by its alias.
+pub(super) fn same(edge: &Edge, dialect: Dialect, child: &str, parent: &str) -> String {
+    compare(&pairs(edge, dialect), child, parent)
+}
+
+fn pairs(edge: &Edge, dialect: Dialect) -> Vec<(String, String)> {
+    edge.pairs()
+        .map(|(column, named)| (dialect.ident(&column.name), dialect.ident(&named.name)))
+        .collect()
+}
+
+fn compare(pairs: &[(String, String)], child: &str, parent: &str) -> String {
+    let equal = |(column, named): &(String, String)| format!("{child}.{column} = {parent}.{named}");
+    pairs.iter().map(equal).collect::<Vec<_>>().join(" AND ")
+}

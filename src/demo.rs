@@ -49,3 +49,13 @@ pub mod dolphinscheduler {
         pub const NOW_VARIABLE: &str = "@windrow_demo_now";
     }
 }
+
+/// Camunda 7 on PostgreSQL.
+pub mod camunda7 {
+    /// The whole schema of version 7.24.
+    pub const SCHEMA_724: &str = include_str!("demo/camunda7/postgres/schema-7.24.sql");
+
+    /// A history for [`SCHEMA_724`], sized by the setting [`super::dolphinscheduler::FAMILIES_SETTING`]; run VACUUM
+    /// ANALYZE afterwards.
+    pub const HISTORY_724: &str = include_str!("demo/camunda7/postgres/history-7.24.sql");
+}

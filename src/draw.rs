@@ -14,6 +14,12 @@ pub fn text(graph: &Graph) -> String {
         let _ = write!(out, "\nrule {}\n\n", rule.name);
         let mut seen = Vec::new();
         branch(graph, rule, rule.root, "", "", &[], &mut seen, &mut out);
+        // A rule by time may have tables beside the families.
+        for &id in rule.order.iter().rev() {
+            if !seen.contains(&id) {
+                branch(graph, rule, id, "", "", &[], &mut seen, &mut out);
+            }
+        }
         out += &kept(graph, rule);
     }
     if !graph.ignored.is_empty() {

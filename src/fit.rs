@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Edge, Graph, Kind, Table};
+use crate::graph::{Column, Edge, Graph, Kind, Rule, Table, Timed};
 use crate::plan;
 use crate::render::home;
 
@@ -184,12 +184,22 @@ pub fn names(graph: &Graph) -> Vec<&str> {
                 .chain([&artifact.path])
                 .map(String::as_str)
         });
+        let timed = rule.timed.iter().flat_map(|timed| {
+            let ended = timed.ended.iter().map(|column| column.name.as_str());
+            let families = timed.members.iter().flat_map(|member| &member.family);
+            let references = timed
+                .references
+                .iter()
+                .flat_map(|reference| [&reference.table, &reference.column]);
+            ended.chain(families.chain(references).map(String::as_str))
+        });
         conditions
             .map(|condition| &condition.column)
             .chain([&rule.end_time])
             .chain(&rule.retention.per)
             .map(|column| column.name.as_str())
             .chain(artifacts)
+            .chain(timed)
     });
     let ignored = graph.ignored.iter().map(|ignored| ignored.table.as_str());
     tables.chain(rules).chain(ignored).collect()
@@ -242,6 +252,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }
+        }
+        if let Some(timed) = &rule.timed {
+            timed_findings(graph, rule, timed, catalog, &mut found);
         }
         for artifact in &rule.artifacts {
             let table = graph.table(artifact.table);
@@ -518,6 +531,50 @@ fn column_finding(
         }
         .help(help),
     );
+}
+
+/// The columns that a rule by time needs beside those of the edges, in its tables and in those that refer to them.
+fn timed_findings(
+    graph: &Graph,
+    rule: &Rule,
+    timed: &Timed,
+    catalog: &Catalog,
+    found: &mut Vec<Finding>,
+) {
+    for member in &timed.members {
+        let table = graph.table(member.table);
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        let ended = timed.ended.iter().filter(|_| member.table == rule.root);
+        for column in std::iter::once(&rule.end_time).chain(ended) {
+            column_finding(table, column, catalog.dialect, live, found);
+        }
+        for column in &member.family {
+            let kind = graph.table(rule.root).key[0].kind;
+            let column = Column {
+                name: column.clone(),
+                kind,
+            };
+            column_finding(table, &column, catalog.dialect, live, found);
+        }
+    }
+    for reference in &timed.references {
+        match catalog.tables.get(&reference.table) {
+            None => found.push(
+                error(
+                    "missing-table",
+                    &reference.table,
+                    "the table does not exist".to_owned(),
+                )
+                .help("take it out of `references`, if this version of the application lacks it"),
+            ),
+            Some(live) if live.column(&reference.column).is_none() => {
+                found.push(missing_column(&reference.table, &reference.column, live));
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {

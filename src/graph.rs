@@ -177,8 +177,10 @@ pub struct Rule {
     pub candidates: Vec<Condition>,
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
-    /// When a row of the root table ended; `Timestamp` or `Timestamptz`.
+    /// When a row of the root table ended, or the time by which rows go; `Timestamp` or `Timestamptz`.
     pub end_time: Column,
+    /// What a rule has whose rows go by a time of their own, not by the end of their family.
+    pub timed: Option<Timed>,
     /// Relation tables that link a member to its descendants.
     pub hierarchy: Vec<Link>,
     /// What happens to a family that shares a member with another.
@@ -215,6 +217,39 @@ pub struct Link {
     pub child: Column,
 }
 
+/// A rule whose rows go by a time that each of them has: a stored removal time, or its age.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// What is added to the time of a row: the rule's retention for an age; a removal time holds it already.
+    pub retention: i64,
+    /// The tables in the order in which their rows go.
+    pub members: Vec<Member>,
+    /// When a row of the root table ended: no family goes that has not, or not for the minimum retention.
+    pub ended: Option<Column>,
+    /// Foreign keys of tables beside; a row that they name stays.
+    pub references: Vec<Reference>,
+}
+
+/// A table of a rule by time.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The table.
+    pub table: TableId,
+    /// The columns that name the root of a row's family; a row without families has none.
+    pub family: Vec<String>,
+}
+
+/// A foreign key of a table that is not managed.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Name of the table that refers.
+    pub table: String,
+    /// Its column.
+    pub column: String,
+    /// The managed table whose key it names.
+    pub to: TableId,
+}
+
 /// The two readings of "a family with a shared member".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
@@ -242,7 +277,7 @@ pub struct Retention {
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Families in one transaction.
+    /// Families in one transaction; rows of one table where rows go by a time of their own.
     pub batch_families: i64,
     /// Families in one run.
     pub run_families: i64,
@@ -345,7 +380,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let resolved = tables::resolve(spec, text, &mut diagnostics);
     let ignored = tables::ignored(spec, &mut diagnostics);
     let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
-    tables::check_reached(spec, &resolved, &mut diagnostics);
+    tables::check_reached(spec, text, &resolved, &mut diagnostics);
     let graph = Graph {
         title: value(&spec.title, &name),
         dialects: names::dialects(spec.dialects.as_ref(), &mut diagnostics),

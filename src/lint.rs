@@ -32,15 +32,19 @@ pub const RULES: [Rule; 4] = [
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 10] = [
+const CONSEQUENCES: [&str; 14] = [
+    "child-not-listed",
     "empty-final",
+    "minimum-without-end-time",
     "missing-field",
     "no-rules",
     "opt-in-without-scope",
     "parent-without-key",
     "relation-one-end",
+    "root-not-listed",
     "root-without-key",
     "rule-without-retention",
+    "strategy-of-one-dialect",
     "unknown-table",
     "unreachable-table",
 ];

@@ -1,6 +1,6 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
-use crate::graph::{Condition, Edge, Graph, Kind, Rule, TableId};
+use crate::graph::{Condition, Edge, Graph, Kind, Rule, TableId, Timed};
 
 /// The plan of a whole spec.
 #[derive(Debug)]
@@ -72,8 +72,13 @@ pub fn make(graph: &Graph) -> Plan {
     let mut indexes: Vec<IndexNeed> = graph
         .rules
         .iter()
-        .map(|rule| scan_index(graph, rule))
+        .flat_map(|rule| match &rule.timed {
+            None => vec![scan_index(graph, rule)],
+            Some(timed) => timed_indexes(graph, rule, timed),
+        })
         .collect();
+    indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    indexes.dedup_by(|a, b| (a.table, &a.columns) == (b.table, &b.columns));
     let deleted = purges.iter().flat_map(|purge| &purge.steps);
     let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
     let kept = purges.iter().flat_map(|purge| &purge.keeps);
@@ -183,6 +188,16 @@ fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<(TableId, Edge)>>
 
 fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
     let table = graph.table(id);
+    if rule.timed.is_some() {
+        return Step {
+            table: id,
+            edges: Vec::new(),
+            why: format!(
+                "{}: rows whose {} has come.",
+                table.name, rule.end_time.name
+            ),
+        };
+    }
     if id == rule.root {
         return Step {
             table: id,
@@ -242,6 +257,53 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
             rule.name
         ),
     }
+}
+
+/// What a rule by time searches by: the time in each of its tables, and the root of a family where its name is given.
+fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
+    let mut indexes = Vec::new();
+    for member in &timed.members {
+        let table = graph.table(member.table);
+        let mut need = |column: &String, conditions: Vec<Condition>, why: String| {
+            if table.indexed.contains(column) {
+                return;
+            }
+            let mut whole_columns: Vec<String> = conditions
+                .iter()
+                .filter(|condition| condition.values.len() == 1)
+                .map(|condition| condition.column.name.clone())
+                .collect();
+            whole_columns.push(column.clone());
+            indexes.push(IndexNeed {
+                table: member.table,
+                columns: vec![column.clone()],
+                conditions,
+                whole_columns,
+                why,
+            });
+        };
+        let conditions = if member.table == rule.root {
+            rule.candidates.clone()
+        } else {
+            Vec::new()
+        };
+        need(
+            &rule.end_time.name,
+            conditions,
+            format!("Rule {} reads what is due, oldest first.", rule.name),
+        );
+        for column in &member.family {
+            if member.table == rule.root && *column == graph.table(rule.root).key[0].name {
+                continue;
+            }
+            need(
+                column,
+                Vec::new(),
+                format!("Families of rule {} are found by their root.", rule.name),
+            );
+        }
+    }
+    indexes
 }
 
 /// The conditions that make a row of the root table a root that is final.

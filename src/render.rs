@@ -16,6 +16,7 @@ use via::ViaView;
 
 mod keeps;
 mod mysql_probes;
+mod timed;
 mod via;
 
 /// The template sources, by dialect folder and file name.
@@ -34,6 +35,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "30_rule.sql",
         include_str!("../templates/postgres/30_rule.sql"),
+    ),
+    (
+        "postgres",
+        "30_removal_time.sql",
+        include_str!("../templates/postgres/30_removal_time.sql"),
     ),
     (
         "postgres",
@@ -217,6 +223,10 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     for purge in &plan.purges {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
+        if let Some(timed) = &view.timed {
+            probes.extend(timed::probes(graph, rule, &view, timed));
+            continue;
+        }
         let root = &graph.table(rule.root).name;
         let scope = match &rule.retention.per {
             Some(per) if rule.retention.opt_in => {
@@ -356,7 +366,11 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         let mut context = context.clone();
         context.insert("rule", rule);
         add(
-            "30_rule.sql",
+            if rule.timed.is_some() {
+                "30_removal_time.sql"
+            } else {
+                "30_rule.sql"
+            },
             &format!("30_{}.sql", rule.name),
             &format!(
                 "the rule {}: who may go, and the statements that delete",
@@ -620,6 +634,9 @@ struct SpecView {
     event: EventView,
     rules: Vec<RuleView>,
     rule_literals: String,
+    /// Whether there are rules by the end of families, and rules by a time of each row.
+    by_end: bool,
+    by_time: bool,
     indexes: Vec<IndexView>,
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
@@ -716,6 +733,8 @@ struct RuleView {
     cutoff_now_default: String,
     cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
+    /// What a rule by time has besides.
+    timed: Option<timed::TimedView>,
     report_preview: Vec<FieldView>,
     report_run: Vec<FieldView>,
 }
@@ -900,6 +919,12 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .flat_map(|rule| {
                 suffixes
                     .iter()
+                    // What a metric of a rule by time reads is a routine of its own.
+                    .filter(|suffix| rule.timed.is_none() || **suffix != "scope")
+                    .map(|suffix| match (&rule.timed, *suffix) {
+                        (Some(_), "next") => "backlog",
+                        (_, suffix) => suffix,
+                    })
                     .map(move |suffix| format!("{}_{suffix}", rule.name))
             })
             .collect()
@@ -966,6 +991,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         routines: Vec::new(),
         auditor_routines,
         operator_routines,
+        by_end: graph.rules.iter().any(|rule| rule.timed.is_none()),
+        by_time: graph.rules.iter().any(|rule| rule.timed.is_some()),
         rules,
         control,
     }
@@ -1329,10 +1356,14 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &rule.end_time.name),
         candidates,
-        eligible: plan::eligible(rule)
-            .iter()
-            .map(|condition| dialect.condition_of("i", condition))
-            .collect(),
+        eligible: if rule.timed.is_some() && rule.candidates.is_empty() {
+            vec!["true".to_owned()]
+        } else {
+            plan::eligible(rule)
+                .iter()
+                .map(|condition| dialect.condition_of("i", condition))
+                .collect()
+        },
         closed: rule.shared == Shared::Closed,
         links: rule
             .hierarchy
@@ -1357,6 +1388,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .iter()
             .map(|artifact| artifact_view(graph, rule, artifact, dialect))
             .collect(),
+        timed: rule.timed.as_ref().map(|timed| timed::view(graph, rule, timed, dialect)),
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),

@@ -145,6 +145,23 @@ pub struct Rule {
     /// What happens to a family that shares a member with another.
     #[serde(default)]
     pub shared: Shared,
+    /// Which column says when a row goes (`removal-time`) or how old it is (`age`): `column [timestamp | timestamptz]`.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"removal_time")]
+    pub time: Option<Text>,
+    /// The tables of a rule by removal time, in the order in which their rows go: `table`, or `table: column, …` with the
+    /// columns that name the root of a row's family.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
+    pub tables: Vec<Text>,
+    /// Foreign keys of other tables; a row that they name stays: `other_table: column -> table`.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r":.+->")),
+        example = ["variable: blob_id -> blob"]
+    )]
+    pub references: Vec<Text>,
     /// How long ended families are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
@@ -167,6 +184,10 @@ pub struct Rule {
 pub enum Strategy {
     /// Whole families, a retention after their last member ended.
     EndTime,
+    /// Rows whose stored removal time has come, over several tables.
+    RemovalTime,
+    /// Rows of one table, a retention after their time.
+    Age,
 }
 
 /// What happens to a family that shares a member with another.
@@ -219,6 +240,10 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
     pub batch_families: Option<Spanned<i64>>,
+    /// Rows of one table in one transaction, where rows go by a time of their own.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 5_000))]
+    pub batch_rows: Option<Spanned<i64>>,
     /// Families in one run.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), extend("default" = 10_000))]

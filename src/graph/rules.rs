@@ -1,5 +1,7 @@
 //! Rules: who is eligible, when, and how much at once.
 
+pub(super) mod timed;
+
 use std::collections::BTreeMap;
 
 use toml::Spanned;
@@ -78,6 +80,13 @@ fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     names::rule_name(name, diagnostics);
+    match rule.strategy.as_ref().map(Spanned::get_ref) {
+        Some(strategy @ (spec::Strategy::RemovalTime | spec::Strategy::Age)) => {
+            return timed::rule(spec, text, name, rule, *strategy, tables, diagnostics);
+        }
+        Some(spec::Strategy::EndTime) => timed::refuse_in_end_time(rule, diagnostics),
+        None => {}
+    }
     let shown = name.get_ref().escape_debug();
     let mut missing = |field: &str, help: &str| {
         let message = format!("rule `{shown}` has no `{field}`");
@@ -152,6 +161,7 @@ fn rule(
         candidates,
         r#final: finals,
         end_time: end_time?,
+        timed: None,
         hierarchy,
         shared: match rule.shared {
             spec::Shared::Closed => Shared::Closed,

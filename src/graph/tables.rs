@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
+use crate::graph::rules::timed;
 use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
 use crate::spec::grammar::{self, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
@@ -143,7 +144,8 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             }
         }
         let unclear = resolved.edge_is_unclear(TableId(index));
-        resolved.tables[index].indexed = indexed(table, &edges, unclear, diagnostics);
+        let searched = timed::searched(spec, text, &resolved.tables[index].name);
+        resolved.tables[index].indexed = indexed(table, &edges, &searched, unclear, diagnostics);
         resolved.tables[index].edges = edges;
         edge_spans.push(spans);
     }
@@ -186,9 +188,19 @@ pub(super) fn ignored(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> Vec<Ign
 }
 
 /// Finds tables that no rule reaches from its root.
-pub(super) fn check_reached(spec: &Spec, resolved: &Resolved, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check_reached(
+    spec: &Spec,
+    text: &str,
+    resolved: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut reached = BTreeSet::new();
     for rule in spec.rules.values() {
+        let listed = timed::listed(rule, text);
+        reached.extend(listed.iter().filter_map(|name| resolved.find(name)));
+        if listed.len() < rule.tables.len() {
+            return;
+        }
         match rule.root.as_ref().map(|root| resolved.find(root.get_ref())) {
             Some(Some(root)) => reached.extend(resolved.order(root)),
             // A rule without a known root may be meant for any table.
@@ -372,14 +384,17 @@ fn edges(
     (edges, spans)
 }
 
-/// The columns that need no index. Only the columns of edges are searched, so any other is a mistake.
+/// The columns that need no index. Only the columns of edges, and those that a rule by time names, are searched: any
+/// other is a mistake.
 fn indexed(
     table: &spec::Table,
     edges: &[Edge],
+    searched: &[String],
     unclear: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<String> {
-    let columns: Vec<String> = edges.iter().map(Edge::columns).collect();
+    let edges = edges.iter().map(Edge::columns);
+    let columns: Vec<String> = edges.chain(searched.iter().cloned()).collect();
     for (position, written) in table.indexed.iter().enumerate() {
         let shown = written.get_ref().escape_debug();
         if let Some(first) = table.indexed[..position]

@@ -18,6 +18,12 @@ ownership: a row goes when its parent goes. Remove the edge that is only a refer
 to one parent is no cycle; rows of one table that belong together are linked by such a table under `hierarchy`.",
     ),
     (
+        "child-not-listed",
+        "\
+The rule empties a table to whose rows those of another table belong, but does not list that table: its rows would be \
+left behind as orphans. List it before the parent, or take the edge out if it is a mere reference.",
+    ),
+    (
         "composite-key",
         "\
 The table's key has several columns. Rows are collected by keys of one column. A unique key of several columns that \
@@ -55,6 +61,11 @@ field.",
         "\
 `final` says which rows will not change any more; without it a running instance could be deleted. Name at least one \
 column and its final values.",
+    ),
+    (
+        "field-of-other-strategy",
+        "\
+Each strategy has its own fields. A field of another one would be ignored, and whoever wrote it would believe in it.",
     ),
     (
         "ignored-without-reason",
@@ -120,6 +131,12 @@ stand between double quotes, texts after `unless` between single quotes.",
         "A table stands both under `[tables]` and under `[ignore]`. It is one or the other.",
     ),
     (
+        "minimum-without-end-time",
+        "\
+A stored removal time holds the retention already. What `minimum` adds is a bound that no removal time can undercut: \
+no family goes before it has been over for so long. Whether it is over, only the root table's `end_time` tells.",
+    ),
+    (
         "missing-field",
         "A field that every spec or every rule needs is missing.",
     ),
@@ -142,6 +159,12 @@ A number or duration is too small or too large: counts and durations are positiv
 be 0, and all but `lock_timeout` count whole seconds. A `lock_timeout` of 0 would wait for ever.",
     ),
     (
+        "parent-before-child",
+        "\
+Rows go in the order in which the rule lists its tables. A table that is listed behind one to which its rows belong \
+would have orphans for a moment, and a foreign key would refuse.",
+    ),
+    (
         "parent-without-key",
         "An edge points at a table that declares no key. Add the `key` that its children name.",
     ),
@@ -162,12 +185,23 @@ different ones. Otherwise a link would outlive one of its ends and lead to a fam
 `7d` where it is left out.",
     ),
     (
+        "root-not-listed",
+        "\
+`tables` lists everything that a rule by removal time deletes, the root table too: its rows are the families.",
+    ),
+    (
         "root-without-key",
         "A rule's root table needs a key: families are told apart by it.",
     ),
     (
         "rule-without-retention",
         "A rule must say how long ended families are kept: `retention = { default = \"30d\" }`.",
+    ),
+    (
+        "strategy-of-one-dialect",
+        "\
+The strategies `removal-time` and `age` are generated for PostgreSQL only. A spec for other servers as well needs \
+another strategy there, or a spec of its own.",
     ),
     (
         "table-outside-family",

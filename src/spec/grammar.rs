@@ -54,6 +54,15 @@ pub struct LinkText {
     pub child: Text,
 }
 
+/// `table`, or `table: column, …`.
+#[derive(Clone, Debug)]
+pub struct MemberText {
+    /// The table.
+    pub table: Text,
+    /// The columns that name the root of a row's family.
+    pub columns: Vec<Text>,
+}
+
 /// A figure of the report.
 #[derive(Clone, Debug)]
 pub enum FigureText {
@@ -133,6 +142,41 @@ pub fn link(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> {
     let parent = cursor.name("a column")?;
     cursor.expect(&Token::Arrow)?;
     let child = cursor.name("a column")?;
+    cursor.end()?;
+    Ok(LinkText {
+        table,
+        parent,
+        child,
+    })
+}
+
+/// Reads `table`, or `table: column, …`.
+pub fn member(text: &str, whole: &Text) -> Result<MemberText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `table`, or `table: column` with the column that names the root of a row's family",
+    )?;
+    let table = cursor.name("a table")?;
+    let mut columns = Vec::new();
+    if cursor.take(&Token::Colon) {
+        columns.push(cursor.name("a column")?);
+        while cursor.take(&Token::Comma) {
+            columns.push(cursor.name("a column")?);
+        }
+    }
+    cursor.end()?;
+    Ok(MemberText { table, columns })
+}
+
+/// Reads `other_table: column -> table`.
+pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, "write `other_table: column -> table`")?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Colon)?;
+    let parent = cursor.name("a column")?;
+    cursor.expect(&Token::Arrow)?;
+    let child = cursor.name("a table")?;
     cursor.end()?;
     Ok(LinkText {
         table,

@@ -92,6 +92,9 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
     CONSTRAINT setting_within_limits CHECK (
         CASE name
             WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+{%- if by_time %}
+            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
+{%- endif %}
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -103,7 +106,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
 );
 --# comment on table {{ control }}.setting
 COMMENT ON TABLE {{ control }}.setting IS
-    'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
 
 -- The ledger: what every run did.
 --# create table {{ control }}.run
@@ -252,7 +255,7 @@ AS $windrow$
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
 {%- for rule in rules %}
-            WHEN '{{ rule.name }}.batch_families' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}' THEN {{ rule.batch_families }}
             WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
             WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
             WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
@@ -264,7 +267,7 @@ AS $windrow$
 $windrow$;
 --# comment on function {{ control }}.setting_of
 COMMENT ON FUNCTION {{ control }}.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''batch_families''); [body @body@]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}''); [body @body@]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 --# create function {{ control }}.check_options

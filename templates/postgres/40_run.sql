@@ -65,10 +65,17 @@ BEGIN
         END IF;
     END IF;
 {%- for rule in rules %}
+{%- if rule.timed and not rule.timed.ages %}
+    IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'rule {{ rule.name }} has no retention of its own'
+            USING ERRCODE = '22023', HINT = 'The stored {{ rule.table_name }}.{{ rule.end_time_name }} holds it: leave the option retention out, or name another rule.';
+    END IF;
+{%- else %}
     IF {{ control }}.seconds(p_options ->> 'retention') < {{ rule.minimum }} AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule {{ rule.name }}', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is {{ rule.minimum_text }}; it stands in the spec.';
     END IF;
+{%- endif %}
 {%- if rule.per %}
     IF p_options ->> 'scope' !~ {{ rule.scope_pattern }} AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
         RAISE EXCEPTION 'not a scope of rule {{ rule.name }}: %', quote_literal(p_options ->> 'scope')
@@ -296,7 +303,7 @@ LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families, table_names, table_rows)
-    SELECT p_run, t.rule, {{ control }}.setting_of(t.rule, 'batch_families'), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
+    SELECT p_run, t.rule, {% if by_time %}coalesce({{ control }}.setting_of(t.rule, 'batch_families'), {{ control }}.setting_of(t.rule, 'batch_rows')){% else %}{{ control }}.setting_of(t.rule, 'batch_families'){% endif %}, t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
         VALUES
 {%- for rule in rules %}
@@ -360,6 +367,7 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
+{%- if by_end %}
     -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
     -- counted twice: count once more, over all members.
     UPDATE {{ control }}.run_rule AS r
@@ -370,9 +378,9 @@ BEGIN
         SELECT
             p.rule,
             CASE p.rule
-{%- for rule in rules %}
+{%- for rule in rules %}{% if not rule.timed %}
                 WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
-{%- endfor %}
+{%- endif %}{% endfor %}
             END AS rows
         FROM {{ control }}.run_rule AS p
         WHERE p.run_id = p_run
@@ -380,6 +388,7 @@ BEGIN
     ) AS n
     WHERE r.run_id = p_run
       AND r.rule = n.rule;
+{%- endif %}
 
     -- The ledger keeps itself small.
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
@@ -634,7 +643,7 @@ $windrow$;
 --# comment on function {{ control }}.check_key
 COMMENT ON FUNCTION {{ control }}.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body @body@]';
-{% for rule in rules %}
+{% for rule in rules %}{% if not rule.timed %}
 -- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 --# create function {{ control }}.{{ rule.name }}_purge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
@@ -712,7 +721,7 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_purge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
     'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body @body@]';
-{% endfor %}
+{% endif %}{% endfor %}
 -- purge: named families, now.
 --# create procedure {{ control }}.purge
 CREATE OR REPLACE PROCEDURE {{ control }}.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -850,6 +859,9 @@ AS $windrow$
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
+{%- if not edges %}
+    SELECT NULL::text, 0::bigint WHERE false;
+{%- endif %}
 $windrow$;
 --# comment on function {{ control }}.orphans
 COMMENT ON FUNCTION {{ control }}.orphans() IS
@@ -1042,7 +1054,7 @@ BEGIN
     v_rule := {{ control }}.check_rule(p_options);
     IF {{ control }}.setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
+            USING ERRCODE = '22023', HINT = 'The settings are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM {{ control }}.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
@@ -1059,7 +1071,7 @@ BEGIN
                 changed_at = clock_timestamp();
         EXCEPTION WHEN check_violation THEN
             RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+                USING ERRCODE = '22023', HINT = 'The limits are {% if by_end %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
         END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
@@ -1067,7 +1079,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.set_setting
 COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "batch_families", "value": 50}''); [body @body@]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}", "value": 50}''); [body @body@]';
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create function {{ control }}.claim_artifacts
@@ -1164,10 +1176,14 @@ BEGIN
 {%- endfor %}
     ),
     needed (table_name, index_name) AS (
+{%- if indexes %}
         VALUES
 {%- for index in indexes %}
             ({{ index.table_literal }}, {{ index.literal }}){% if not loop.last %},{% endif %}
 {%- endfor %}
+{%- else %}
+        SELECT NULL::text, NULL::text WHERE false
+{%- endif %}
     ),
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
@@ -1181,6 +1197,15 @@ BEGIN
             END
         FROM {{ control }}.orphans() AS o
         CROSS JOIN {{ control }}.control AS c
+{%- for rule in rules %}{% if rule.timed %}
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', {{ rule.literal }}, o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another {{ rule.end_time_name }} than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM {{ control }}.{{ rule.name }}_strays() AS o
+{%- endif %}{% endfor %}
         UNION ALL
         SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
         FROM {{ control }}.control AS c
@@ -1324,8 +1349,13 @@ WHERE h.until IS NULL
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value
 FROM (
+{%- if rule.timed %}
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM {{ control }}.{{ rule.name }}_backlog(clock_timestamp()) AS o
+{%- else %}
     SELECT count(*)::double precision AS families, extract(epoch FROM {{ rule.age_of_oldest }})::double precision AS age
     FROM {{ control }}.{{ rule.name }}_next(clock_timestamp(), NULL, NULL, '-infinity', {{ rule.first_key }}, 1000000) AS n
+{%- endif %}
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
 {%- endfor %};

@@ -28,6 +28,10 @@ GRANT USAGE ON SCHEMA {{ schema }} TO {{ control }}_owner;
 --# grant on {{ table.name }}
 GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{ control }}_owner;
 {% endfor -%}
+{% for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references -%}
+--# grant select on {{ reference }}
+GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
+{% endfor %}{% endif %}{% endfor -%}
 {% for root in roots -%}
 --# grant lock on {{ root.name }}
 GRANT UPDATE ({{ root.key }}) ON {{ root.table }} TO {{ control }}_owner;

@@ -1,4 +1,4 @@
--- Rows whose parent is not there, by edge.
+{% if edges %}-- Rows whose parent is not there, by edge.
 --# orphans
 SELECT o.edge, o.orphans
 FROM (
@@ -15,7 +15,7 @@ FROM (
 {%- endfor %}
 ) AS o
 ORDER BY o.edge;
-
+{% endif %}{% if indexes %}
 -- Indexes that the statements need.
 --# indexes
 SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
@@ -28,8 +28,8 @@ FROM (
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
-{% for rule in rules %}
--- {{ rule.name }}: final roots by age, whether or not their family may go.
+{% endif %}{% for rule in rules %}
+{% if rule.timed %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
     date_trunc('month', i.{{ rule.end_time }}) AS ended,

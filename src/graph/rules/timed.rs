@@ -1,0 +1,455 @@
+//! Rules whose rows go by a time of their own: a stored removal time, or their age.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use super::{DAY, Family, conditions, end_time, fields, limits, report, retention, root};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
+use crate::graph::tables::Resolved;
+use crate::graph::{
+    Document, Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names,
+};
+use crate::spec::{self, Spec, Strategy, Text, grammar};
+
+/// Rows of one table in one transaction.
+const BATCH_ROWS: i64 = 5_000;
+
+/// Resolves a rule of the strategy `removal-time` or `age`.
+pub(super) fn rule(
+    spec: &Spec,
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    strategy: Strategy,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Rule> {
+    let by_removal_time = strategy == Strategy::RemovalTime;
+    refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
+    check_dialects(spec, rule, diagnostics);
+    let mut missing = |field: &str, help: &str| {
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            name.span(),
+            format!("rule `{}` has no `{field}`", name.get_ref().escape_debug()),
+            help,
+        ));
+    };
+    if rule.root.is_none() {
+        missing(
+            "root",
+            "add `root = \"…\"`: the table whose keys tell families apart",
+        );
+    }
+    if rule.time.is_none() {
+        missing(
+            "time",
+            "add `time = \"column\"`: the column that says when a row goes",
+        );
+    }
+    if by_removal_time && rule.tables.is_empty() {
+        missing(
+            "tables",
+            "add `tables = [\"table: column that names the root\", …]`, children before parents",
+        );
+    }
+    let root = rule
+        .root
+        .as_ref()
+        .and_then(|written| root(spec, written, tables, diagnostics));
+    let time = rule
+        .time
+        .as_ref()
+        .and_then(|written| end_time(text, written, diagnostics));
+    let ended = rule
+        .end_time
+        .as_ref()
+        .and_then(|written| end_time(text, written, diagnostics));
+    let members = if by_removal_time {
+        members(spec, text, rule, root, tables, diagnostics)
+    } else {
+        root.map_or(Vec::new(), |table| {
+            vec![Member {
+                table,
+                family: Vec::new(),
+            }]
+        })
+    };
+    let order: Vec<TableId> = members.iter().map(|member| member.table).collect();
+    // A table that could not be read may be the one that is missed.
+    if members.len() >= rule.tables.len() && !tables.edges_are_unclear() {
+        check_children(name, &order, tables, diagnostics);
+    }
+    let references = references(text, spec, rule, &order, tables, diagnostics);
+    let kept = if by_removal_time {
+        Some(stored(name, rule, diagnostics))
+    } else {
+        retention(text, name, rule.retention.as_ref(), diagnostics)
+    };
+    let family = Family {
+        spec,
+        tables,
+        rule: &rule.root,
+        order: &order,
+    };
+    let mut fields_of_report = Vec::new();
+    for document in [Document::Preview, Document::Run] {
+        let fields = fields(&rule.report, document);
+        fields_of_report.extend(report(text, document, fields, &family, diagnostics));
+    }
+    let limits = Limits {
+        batch_families: names::count(
+            rule.limits.batch_rows.as_ref(),
+            BATCH_ROWS,
+            1..=100_000,
+            diagnostics,
+        ),
+        ..limits(&rule.limits, diagnostics)
+    };
+    let candidates = conditions(&rule.candidates, diagnostics);
+    let kept = kept?;
+    Some(Rule {
+        name: name.get_ref().clone(),
+        root: root?,
+        candidates,
+        r#final: Vec::new(),
+        end_time: time?,
+        timed: Some(Timed {
+            retention: if by_removal_time { 0 } else { kept.default },
+            members,
+            ended,
+            references,
+        }),
+        hierarchy: Vec::new(),
+        shared: Shared::Literal,
+        retention: kept,
+        limits,
+        artifacts: Vec::new(),
+        report: fields_of_report,
+        order,
+    })
+}
+
+/// Rules by time are made for PostgreSQL so far.
+fn check_dialects(spec: &Spec, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
+    let others = spec.dialects.as_ref().is_none_or(|dialects| {
+        let mut listed = dialects.get_ref().iter();
+        listed.any(|dialect| *dialect.get_ref() != Dialect::Postgres)
+    });
+    if let (Some(strategy), true) = (&rule.strategy, others) {
+        diagnostics.push(Diagnostic::error(
+            "strategy-of-one-dialect",
+            strategy.span(),
+            "rules of this strategy are generated for PostgreSQL only",
+            "write `dialects = [\"postgres\"]` into the spec",
+        ));
+    }
+}
+
+/// What only rules by time have, where a rule goes by the end of its families.
+pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.time.as_ref().map(|it| ("time", it.span())));
+    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+    found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(
+        rule.limits
+            .batch_rows
+            .as_ref()
+            .map(|it| ("batch_rows", it.span())),
+    );
+    refuse(&found, Strategy::EndTime, diagnostics);
+}
+
+fn refuse(found: &[(&str, Span)], strategy: Strategy, diagnostics: &mut Vec<Diagnostic>) {
+    let (name, help) = match strategy {
+        Strategy::EndTime => (
+            "end-time",
+            "it has `root`, `candidates`, `final`, `end_time`, `hierarchy`, `shared`, `retention`, `limits` and `artifacts`",
+        ),
+        Strategy::RemovalTime => (
+            "removal-time",
+            "it has `root`, `time`, `tables`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, and `limits` with `batch_rows`: the stored time holds the retention already",
+        ),
+        Strategy::Age => (
+            "age",
+            "it has `root`, `time`, `candidates`, `references`, `retention` and `limits` with `batch_rows`",
+        ),
+    };
+    for (field, span) in found {
+        diagnostics.push(Diagnostic::error(
+            "field-of-other-strategy",
+            span.clone(),
+            format!("a rule of the strategy `{name}` has no `{field}`"),
+            help,
+        ));
+    }
+}
+
+/// The fields that a rule by time should not have.
+fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
+    found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
+    found.extend(
+        rule.artifacts
+            .first()
+            .map(|it| ("artifacts", it.path.span())),
+    );
+    found.extend(
+        rule.limits
+            .batch_families
+            .as_ref()
+            .map(|it| ("batch_families", it.span())),
+    );
+    let retention = rule.retention.as_ref().map(Spanned::get_ref);
+    found.extend(
+        retention
+            .and_then(|it| it.per.as_ref())
+            .map(|it| ("per", it.span())),
+    );
+    found.extend(
+        retention
+            .and_then(|it| it.opt_in.as_ref())
+            .map(|it| ("opt_in", it.span())),
+    );
+    if strategy == Strategy::RemovalTime {
+        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
+        found.extend(
+            candidates
+                .first_key_value()
+                .map(|(column, _)| ("candidates", column.span())),
+        );
+        found.extend(
+            retention
+                .and_then(|it| it.default.as_ref())
+                .map(|it| ("default", it.span())),
+        );
+    } else {
+        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+    }
+    found
+}
+
+/// The retention of a rule by removal time: a minimum after the end, if the end is known, and the safety lag.
+fn stored(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> Retention {
+    let written = rule.retention.as_ref().map(Spanned::get_ref);
+    let minimum = written.and_then(|it| it.minimum.as_ref());
+    let safety_lag = written.and_then(|it| it.safety_lag.as_ref());
+    if let (Some(minimum), None) = (minimum, &rule.end_time) {
+        diagnostics.push(Diagnostic::error(
+            "minimum-without-end-time",
+            minimum.span(),
+            format!(
+                "rule `{}` cannot keep a minimum: it does not know when a family ended",
+                name.get_ref().escape_debug()
+            ),
+            "add `end_time = \"column\"` of the root table, or take the minimum out: the stored removal time decides alone then",
+        ));
+    }
+    let default = if rule.end_time.is_some() { 7 * DAY } else { 0 };
+    let minimum = names::milliseconds(minimum, default, 1_000, 0, diagnostics) / 1_000;
+    let safety_lag = names::milliseconds(safety_lag, DAY, 1_000, 0, diagnostics) / 1_000;
+    Retention {
+        default: minimum,
+        minimum,
+        safety_lag,
+        per: None,
+        opt_in: false,
+    }
+}
+
+fn members(
+    spec: &Spec,
+    text: &str,
+    rule: &spec::Rule,
+    root: Option<TableId>,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Member> {
+    let mut found: Vec<(Member, Span)> = Vec::new();
+    let mut unclear = false;
+    for written in &rule.tables {
+        let read = grammar::member(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let table = read
+            .as_ref()
+            .and_then(|read| tables.require(spec, &read.table, diagnostics));
+        let (Some(read), Some(table)) = (read, table) else {
+            unclear = true;
+            continue;
+        };
+        if let Some((_, first)) = found.iter().find(|(member, _)| member.table == table) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    read.table.span(),
+                    format!("`{}` is listed twice", read.table.get_ref().escape_debug()),
+                    "remove one of the two",
+                )
+                .related(first.clone(), "first here"),
+            );
+            continue;
+        }
+        let mut family: Vec<String> = Vec::new();
+        for column in &read.columns {
+            names::identifier(column, "column", diagnostics);
+            if !family.contains(column.get_ref()) {
+                family.push(column.get_ref().clone());
+            }
+        }
+        let place = read.table.span();
+        // A row that names another goes first: listed behind it, it would be left without it for a moment, or for good.
+        for edge in &tables.tables[table.0].edges {
+            let parent = found.iter().find(|(member, _)| member.table == edge.parent);
+            if let Some((_, parent)) = parent {
+                let name = tables.tables[edge.parent.0].name.escape_debug();
+                diagnostics.push(
+                    Diagnostic::error(
+                        "parent-before-child",
+                        place.clone(),
+                        format!(
+                            "`{}` is listed behind `{name}`, to which its rows belong",
+                            read.table.get_ref().escape_debug()
+                        ),
+                        format!("move it before `{name}`: rows go in this order"),
+                    )
+                    .related(parent.clone(), "the parent"),
+                );
+            }
+        }
+        found.push((Member { table, family }, place));
+    }
+    if let (Some(root), Some(written), false) = (root, &rule.root, unclear)
+        && !rule.tables.is_empty()
+        && found.iter().all(|(member, _)| member.table != root)
+    {
+        diagnostics.push(Diagnostic::error(
+            "root-not-listed",
+            written.span(),
+            format!(
+                "the root table `{}` is not among the rule's `tables`",
+                written.get_ref().escape_debug()
+            ),
+            "list it behind all tables whose rows belong to it",
+        ));
+    }
+    found.into_iter().map(|(member, _)| member).collect()
+}
+
+/// A table whose rows belong to one that is emptied would be left with orphans.
+fn check_children(
+    name: &Text,
+    order: &[TableId],
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (index, table) in tables.tables.iter().enumerate() {
+        if order.contains(&TableId(index)) {
+            continue;
+        }
+        if let Some(edge) = table.edges.iter().find(|edge| order.contains(&edge.parent)) {
+            let parent = tables.tables[edge.parent.0].name.escape_debug();
+            let child = table.name.escape_debug();
+            diagnostics.push(
+                Diagnostic::error(
+                    "child-not-listed",
+                    name.span(),
+                    format!("the rows of `{child}` belong to `{parent}`, and the rule leaves them behind"),
+                    format!("list `{child}` before `{parent}` under `tables`, or take the edge out"),
+                )
+                .related(tables.spans[index].clone(), "the table"),
+            );
+        }
+    }
+}
+
+fn references(
+    text: &str,
+    spec: &Spec,
+    rule: &spec::Rule,
+    order: &[TableId],
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Reference> {
+    let mut found = Vec::new();
+    for written in &rule.references {
+        let read = grammar::reference(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let Some(read) = read else { continue };
+        names::identifier(&read.table, "table", diagnostics);
+        names::identifier(&read.parent, "column", diagnostics);
+        let Some(to) = tables.require(spec, &read.child, diagnostics) else {
+            continue;
+        };
+        let shown = read.child.get_ref().escape_debug();
+        if !order.is_empty() && !order.contains(&to) {
+            diagnostics.push(Diagnostic::error(
+                "table-outside-family",
+                read.child.span(),
+                format!("`{shown}` is not a table of the rule"),
+                "name a table whose rows the rule deletes",
+            ));
+        } else if tables.tables[to.0].key.is_empty() && !tables.key_is_unclear(to) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "parent-without-key",
+                    read.child.span(),
+                    format!("`{shown}` has no key that a row could name"),
+                    format!("add `key = \"column type\"` to `{shown}`"),
+                )
+                .related(tables.spans[to.0].clone(), "defined without a key"),
+            );
+        } else {
+            found.push(Reference {
+                table: read.table.get_ref().clone(),
+                column: read.parent.get_ref().clone(),
+                to,
+            });
+        }
+    }
+    found
+}
+
+/// The columns of a table by which rules find its rows beside its edges, so that `indexed` may name them.
+pub(in crate::graph) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<String> {
+    let mut columns: Vec<String> = Vec::new();
+    let column = |written: &Option<Text>| {
+        let read = grammar::column(text, written.as_ref()?).ok()?;
+        Some(read.name.into_inner())
+    };
+    for rule in spec.rules.values() {
+        let at_root = rule
+            .root
+            .as_ref()
+            .is_some_and(|root| root.get_ref() == table);
+        for member in &rule.tables {
+            if let Ok(read) = grammar::member(text, member)
+                && read.table.get_ref() == table
+            {
+                columns.extend(column(&rule.time));
+                columns.extend(read.columns.into_iter().map(Spanned::into_inner));
+            }
+        }
+        if at_root && rule.tables.is_empty() {
+            columns.extend(column(&rule.time));
+        }
+    }
+    columns.sort();
+    columns.dedup();
+    columns
+}
+
+/// The tables that a rule lists, as far as they can be read.
+pub(in crate::graph) fn listed(rule: &spec::Rule, text: &str) -> Vec<String> {
+    rule.tables
+        .iter()
+        .filter_map(|written| grammar::member(text, written).ok())
+        .map(|read| read.table.into_inner())
+        .collect()
+}

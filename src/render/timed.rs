@@ -1,0 +1,292 @@
+//! Views of a rule whose rows go by a time of their own.
+
+use serde::Serialize;
+
+use super::{RuleView, escaped, home};
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Kind, Member, Rule, Timed};
+
+/// What the template of a rule by time has beside [`RuleView`].
+#[derive(Serialize)]
+pub(super) struct TimedView {
+    /// Before this instant a row is due, counted from `p_as_of` and `p_retention`, in the zone of the application.
+    cutoff: String,
+    /// Whether the time of a row is its age, to which a retention is added.
+    ages: bool,
+    /// What must be over for a family to go, in the zone of the application, and the column that says when it ended;
+    /// both empty where a family has no end.
+    least: String,
+    ended: String,
+    /// The earliest time that a row can have: before it there is nothing.
+    first_time: &'static str,
+    /// The smallest step of the clock.
+    tick: &'static str,
+    /// How long ago the oldest row that is due became due.
+    age_of_oldest: String,
+    members: Vec<MemberView>,
+    /// Whether there are tables beside the root table.
+    several: bool,
+    /// Whether the rows of the root table are locked first.
+    locks: bool,
+    /// The type of the column that says when a family ended.
+    end_type: &'static str,
+    /// The key of the family of row `r` of the root table.
+    family_of_root: String,
+    /// The column of the root table that names the family's root; empty where each row is a family.
+    root_column: String,
+    /// Whether row `t` of the root table is the root of its family, and whether row `r` is held.
+    is_root: String,
+    root_is_held: String,
+    /// What a row of the root table must be to be of the rule: row `t`, and row `r`.
+    conditions_of_root: Vec<String>,
+    root_conditions: Vec<String>,
+    /// The same with what makes row `t` go.
+    root_predicates: Vec<String>,
+    /// What finds the rows `t` of the root table that are of the family `v_key`.
+    of_family: String,
+    /// The tables that refer to members, for the grants.
+    references: Vec<String>,
+}
+
+/// A table of the rule; conditions are about its row `t`.
+#[derive(Serialize)]
+struct MemberView {
+    position: usize,
+    table: String,
+    table_name: String,
+    table_literal: String,
+    table_class: String,
+    why: String,
+    /// Whether this is the root table.
+    root: bool,
+    /// The key; empty where it is not needed.
+    key: String,
+    key_type: &'static str,
+    /// The columns that name the root of a row's family.
+    family: Vec<String>,
+    /// The one of them that names the root of the whole family, unless this is where it stands itself.
+    with_root: String,
+    /// What a row must be to be one of the rule.
+    conditions: Vec<String>,
+    /// What it must be besides to go: of no family that stays, and named by nothing.
+    predicates: Vec<String>,
+    /// What finds the rows of the family `v_key`; empty where rows have no family.
+    of_family: String,
+    /// The variable with the keys that something refers to, and what may refer.
+    named: String,
+    referrers: Vec<ReferrerView>,
+}
+
+#[derive(Serialize)]
+struct ReferrerView {
+    table: String,
+    column: String,
+}
+
+pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {
+    let zone = |kind: Kind| match kind {
+        Kind::Timestamptz => String::new(),
+        _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
+    };
+    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
+    let here = zone(rule.end_time.kind);
+    let cutoff = if timed.retention > 0 {
+        format!(
+            "(p_as_of - make_interval(secs => greatest(coalesce(p_retention, {}), {minimum}) + {lag})){here}",
+            timed.retention
+        )
+    } else {
+        format!("(p_as_of - make_interval(secs => {lag})){here}")
+    };
+    let key = dialect.ident(&graph.table(rule.root).key[0].name);
+    let members: Vec<MemberView> = timed
+        .members
+        .iter()
+        .enumerate()
+        .map(|(index, member)| member_view(graph, rule, timed, index, member, dialect))
+        .collect();
+    let root = members.iter().find(|member| member.root);
+    let root_column = root
+        .and_then(|root| root.family.first())
+        .filter(|column| **column != key)
+        .cloned()
+        .unwrap_or_default();
+    let conditions = |row: &str| -> Vec<String> {
+        rule.candidates
+            .iter()
+            .map(|condition| dialect.condition_of(row, condition))
+            .collect()
+    };
+    let named = |row: &str| match root_column.as_str() {
+        "" => format!("{row}.{key}"),
+        column => format!("coalesce({row}.{column}, {row}.{key})"),
+    };
+    TimedView {
+        cutoff,
+        ages: timed.retention > 0,
+        least: timed.ended.as_ref().map_or(String::new(), |ended| {
+            format!(
+                "(p_as_of - make_interval(secs => {})){}",
+                minimum + lag,
+                zone(ended.kind)
+            )
+        }),
+        end_type: timed
+            .ended
+            .as_ref()
+            .map_or("", |ended| dialect.kind(ended.kind)),
+        ended: timed
+            .ended
+            .as_ref()
+            .map(|ended| dialect.ident(&ended.name))
+            .unwrap_or_default(),
+        several: members.len() > 1,
+        locks: members.len() > 1 || timed.ended.is_some(),
+        first_time: "'4714-11-24 00:00:00 BC'",
+        tick: "interval '1 microsecond'",
+        age_of_oldest: format!("clock_timestamp(){here} - min(o.due)"),
+        family_of_root: named("r"),
+        is_root: match root_column.as_str() {
+            "" => "true".to_owned(),
+            _ => format!("{} = t.{key}", named("t")),
+        },
+        root_is_held: match root_column.as_str() {
+            "" => format!("r.{key} = ANY (v_held)"),
+            column => format!("r.{key} = ANY (v_held) OR r.{column} = ANY (v_held)"),
+        },
+        conditions_of_root: conditions("t"),
+        root_conditions: conditions("r"),
+        root_predicates: root.map_or(Vec::new(), |root| root.predicates.clone()),
+        of_family: root.map_or(String::new(), |root| root.of_family.clone()),
+        root_column,
+        members,
+        references: timed
+            .references
+            .iter()
+            .map(|reference| dialect.qualified(home(graph, dialect), &reference.table))
+            .collect(),
+    }
+}
+
+fn member_view(
+    graph: &Graph,
+    rule: &Rule,
+    timed: &Timed,
+    index: usize,
+    member: &Member,
+    dialect: Dialect,
+) -> MemberView {
+    let table = graph.table(member.table);
+    let qualified = dialect.qualified(home(graph, dialect), &table.name);
+    let root = member.table == rule.root;
+    let position = index + 1;
+    let key = table
+        .key
+        .first()
+        .map(|key| dialect.ident(&key.name))
+        .unwrap_or_default();
+    let family: Vec<String> = member
+        .family
+        .iter()
+        .map(|column| dialect.ident(column))
+        .collect();
+    let mut belongs = family.clone();
+    if root && !belongs.contains(&key) {
+        // The root of a family need not name itself.
+        belongs.push(key.clone());
+    }
+    let referrers: Vec<ReferrerView> = timed
+        .references
+        .iter()
+        .filter(|reference| reference.to == member.table)
+        .map(|reference| ReferrerView {
+            table: dialect.qualified(home(graph, dialect), &reference.table),
+            column: dialect.ident(&reference.column),
+        })
+        .collect();
+    let named = format!("o_named_{position}");
+    let conditions: Vec<String> = if root {
+        rule.candidates
+            .iter()
+            .map(|condition| dialect.condition_of("t", condition))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let mut predicates = conditions.clone();
+    predicates.extend(
+        belongs
+            .iter()
+            .map(|column| format!("(t.{column} = ANY (v_keep)) IS NOT TRUE")),
+    );
+    if !referrers.is_empty() {
+        predicates.push(format!("(t.{key} = ANY ({named})) IS NOT TRUE"));
+    }
+    MemberView {
+        position,
+        table_name: escaped(dialect, &table.name),
+        table_literal: dialect.text(&table.name),
+        table_class: dialect.text(&qualified),
+        why: escaped(
+            dialect,
+            &match (root, family.is_empty(), timed.members.len()) {
+                (_, _, 1) => format!("{}: rows that are old enough.", table.name),
+                (true, _, _) => format!("{}: the families themselves.", table.name),
+                (_, true, _) => format!("{}: its rows belong to no family.", table.name),
+                _ => format!("{}: rows of the families, and of none.", table.name),
+            },
+        ),
+        root,
+        key_type: table.key.first().map_or("", |key| dialect.kind(key.kind)),
+        with_root: if family.first() == Some(&key) {
+            String::new()
+        } else {
+            family.first().cloned().unwrap_or_default()
+        },
+        family,
+        conditions,
+        predicates,
+        of_family: belongs
+            .iter()
+            .map(|column| format!("t.{column} = v_key"))
+            .collect::<Vec<_>>()
+            .join(" OR "),
+        named,
+        referrers,
+        table: qualified,
+        key,
+    }
+}
+
+/// The statements of the routines with literals in place of variables.
+pub(super) fn probes(graph: &Graph, rule: &Rule, view: &RuleView, timed: &TimedView) -> Vec<Probe> {
+    let mut probes = Vec::new();
+    for (member, of) in timed.members.iter().zip(&rule.order) {
+        let table = &graph.table(*of).name;
+        let conditions: String = member
+            .conditions
+            .iter()
+            .map(|condition| format!(" AND {condition}"))
+            .collect();
+        let window = format!(
+            "t.{time} >= '1970-01-01' AND t.{time} < '1970-01-02'{conditions}",
+            time = view.end_time
+        );
+        probes.push(Probe {
+            what: format!("rule {}: where the next window of {table} ends", rule.name),
+            table: table.clone(),
+            sql: format!(
+                "SELECT t.{time} FROM {of} AS t WHERE {window} ORDER BY t.{time} OFFSET 100 LIMIT 1",
+                time = view.end_time,
+                of = member.table
+            ),
+        });
+        probes.push(Probe {
+            what: format!("rule {}: delete from {table} in a window", rule.name),
+            table: table.clone(),
+            sql: format!("DELETE FROM {} AS t WHERE {window}", member.table),
+        });
+    }
+    probes
+}

@@ -1,0 +1,879 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.
+--# create function {{ control }}.{{ rule.name }}_cutoff
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_cutoff(p_as_of timestamptz, p_retention bigint)
+RETURNS {{ rule.time_type }}
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT {{ rule.timed.cutoff }};
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_cutoff
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_cutoff(timestamptz, bigint) IS
+{%- if rule.timed.ages %}
+    'Rows with a {{ rule.end_time_name }} before this are due, in the zone of the application ({{ zone }}): the retention, never under {{ rule.minimum }} seconds, and the safety lag of {{ rule.safety_lag }} seconds before p_as_of. [body @body@]';
+{%- else %}
+    'Rows with a {{ rule.end_time_name }} before this are due, in the zone of the application ({{ zone }}): the safety lag of {{ rule.safety_lag }} seconds before p_as_of. The stored time holds the retention already. [body @body@]';
+{%- endif %}
+
+-- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+
+-- {{ rule.name }}_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
+-- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
+--# create function {{ control }}.{{ rule.name }}_window
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_window(
+    p_from     {{ rule.time_type }},
+    p_cutoff   {{ rule.time_type }},
+    p_rows     bigint,
+    p_families bigint,
+    p_last     bigint[],
+    OUT o_from {{ rule.time_type }},
+    OUT o_to   {{ rule.time_type }}
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+{%- if rule.timed.several %}
+DECLARE
+    v_busy bigint := (SELECT max(l.rows) FROM unnest(p_last[2:]) AS l(rows)) * 3 / 4;
+{%- endif %}
+BEGIN
+    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
+    o_from := least(
+{%- for member in rule.timed.members %}
+        (SELECT min(t.{{ rule.end_time }}) FROM {{ member.table }} AS t WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_cutoff{% for condition in member.conditions %} AND {{ condition }}{% endfor %}){% if not loop.last %},{% endif %}
+{%- endfor %}
+    );
+    IF o_from IS NULL THEN
+        RETURN;
+    END IF;
+
+    -- The window ends before the row that would be one too many, whichever table has it first.
+    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
+{%- if rule.timed.several %}
+    -- Those that had the most rows in the last window are looked at first, and all of them where it would become much
+    -- longer than the last one: to look costs a tenth of deleting.
+    FOR v_look IN 1..2 LOOP
+{%- for member in rule.timed.members %}
+{%- if member.root %}
+        o_to := coalesce((
+            SELECT t.{{ rule.end_time }}
+            FROM {{ member.table }} AS t
+            WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
+{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
+            ORDER BY t.{{ rule.end_time }} OFFSET least(p_rows, p_families) LIMIT 1
+        ), o_to);
+{%- else %}
+        IF v_look = 2 OR p_last[{{ member.position }} + 1] >= v_busy THEN
+            o_to := coalesce((
+                SELECT t.{{ rule.end_time }}
+                FROM {{ member.table }} AS t
+                WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
+{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
+                ORDER BY t.{{ rule.end_time }} OFFSET p_rows LIMIT 1
+            ), o_to);
+        END IF;
+{%- endif %}
+{%- endfor %}
+        EXIT WHEN o_to - o_from <= make_interval(secs => p_last[1] / 500000.0);
+    END LOOP;
+{%- else %}
+{%- for member in rule.timed.members %}
+    o_to := coalesce((
+        SELECT t.{{ rule.end_time }}
+        FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
+{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
+        ORDER BY t.{{ rule.end_time }} OFFSET least(p_rows, p_families) LIMIT 1
+    ), o_to);
+{%- endfor %}
+{%- endif %}
+    -- Rows with one and the same time go together, however many they are.
+    o_to := greatest(o_to, o_from + {{ rule.timed.tick }});
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_window
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_window({{ rule.time_type }}, {{ rule.time_type }}, bigint, bigint, bigint[]) IS
+    'The next window of {{ rule.end_time_name }} from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body @body@]';
+
+-- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}.
+{%- if rule.timed.root_column %}
+-- A family is the rows that name the same root in {{ rule.table_name }}.
+{%- endif %}
+--# create function {{ control }}.{{ rule.name }}_keep
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
+    p_from  {{ rule.time_type }},
+    p_to    {{ rule.time_type }},
+    p_as_of timestamptz,
+    p_lock  boolean,
+    OUT o_keep         {{ rule.key_type }}[],
+{%- for member in rule.timed.members %}{% if member.referrers %}
+    OUT {{ member.named }}      {{ member.key_type }}[],
+{%- endif %}{% endfor %}
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_held {{ rule.key_type }}[];
+{%- if rule.timed.references %}
+    v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
+    v_lone text[] := '{}';  -- such rows without a family
+{%- endif %}
+{%- if rule.timed.ended %}
+    v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
+{%- endif %}
+BEGIN
+    v_held := ARRAY(
+        SELECT h.key::{{ rule.key_type }}
+        FROM {{ control }}.hold AS h
+        WHERE h.rule = {{ rule.literal }}
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+{%- if rule.timed.root_column %}
+    -- A hold on any member keeps the whole family.
+    v_held := v_held || ARRAY(
+        SELECT r.{{ rule.timed.root_column }}
+        FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.key }} = ANY (v_held)
+          AND r.{{ rule.timed.root_column }} IS NOT NULL
+    );
+{%- endif %}
+{%- if rule.timed.locks %}
+
+    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
+    IF p_lock THEN
+        PERFORM
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+        ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+        FOR UPDATE;
+    END IF;
+{%- endif %}
+{%- for member in rule.timed.members %}
+{%- if member.referrers %}
+
+    -- {{ member.table_name }}: what is referred to stays, and its family with it.
+    {{ member.named }} := ARRAY(
+{%- for referrer in member.referrers %}
+        SELECT t.{{ member.key }}
+        FROM {{ member.table }} AS t
+        JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+{%- for column in member.family %}
+    v_tied := v_tied || ARRAY(SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL);
+{%- endfor %}
+    v_lone := v_lone || ARRAY(
+        SELECT t.{{ member.key }}::text
+        FROM {{ member.table }} AS t
+        WHERE t.{{ member.key }} = ANY ({{ member.named }})
+{%- for column in member.family %}
+          AND t.{{ column }} IS NULL
+{%- endfor %}
+        ORDER BY 1
+    );
+{%- endif %}
+{%- endfor %}
+
+    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
+    INTO o_keep, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            {{ rule.timed.family_of_root }} AS key,
+            CASE
+                WHEN bool_or({{ rule.timed.root_is_held }}) THEN 'HELD'
+{%- if rule.timed.ended %}
+                WHEN bool_or(r.{{ rule.timed.ended }} IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or(r.{{ rule.timed.ended }} >= v_least) THEN 'RETENTION_NOT_REACHED'
+{%- endif %}
+{%- if rule.timed.references %}
+                ELSE 'REFERENCED'
+{%- endif %}
+            END AS reason
+        FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.end_time }} >= p_from
+          AND r.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.root_conditions %}
+          AND {{ condition }}
+{%- endfor %}
+          AND (
+              {{ rule.timed.root_is_held }}
+{%- if rule.timed.ended %}
+              OR r.{{ rule.timed.ended }} IS NULL
+              OR r.{{ rule.timed.ended }} >= v_least
+{%- endif %}
+{%- if rule.timed.references %}
+              OR {{ rule.timed.family_of_root }} = ANY (v_tied)
+{%- endif %}
+          )
+        GROUP BY 1
+    ) AS f;
+{%- if rule.timed.references %}
+    o_keep := o_keep || v_held || v_tied;
+    o_skip_keys := o_skip_keys || v_lone;
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
+{%- else %}
+    o_keep := o_keep || v_held;
+{%- endif %}
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_keep
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_keep({{ rule.time_type }}, {{ rule.time_type }}, timestamptz, boolean) IS
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of {{ rule.table_name }} in it first. [body @body@]';
+
+-- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
+--# create function {{ control }}.{{ rule.name }}_batch
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
+    p_from  {{ rule.time_type }},
+    p_to    {{ rule.time_type }},
+    p_as_of timestamptz,
+    OUT o_families     bigint,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_keep {{ rule.key_type }}[];
+{%- for member in rule.timed.members %}{% if member.referrers %}
+    {{ member.named }} {{ member.key_type }}[];
+{%- endif %}{% endfor %}
+    v_rows bigint;
+BEGIN
+    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
+    END IF;
+
+    -- A hold that is being written waits for this batch, or this batch for it.
+    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+
+    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
+    FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true) AS k;
+{%- for member in rule.timed.members %}
+
+    -- {{ member.why }}
+{%- if member.root and rule.timed.root_column %}
+    WITH gone AS (
+        DELETE FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.predicates %}
+          AND {{ predicate }}
+{%- endfor %}
+        RETURNING {{ rule.timed.is_root }} AS root
+    )
+    SELECT count(*), count(*) FILTER (WHERE g.root)
+    INTO v_rows, o_families
+    FROM gone AS g;
+{%- else %}
+    DELETE FROM {{ member.table }} AS t
+    WHERE t.{{ rule.end_time }} >= p_from
+      AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.predicates %}
+      AND {{ predicate }}
+{%- endfor %};
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- if member.root %}
+    o_families := v_rows;
+{%- endif %}
+{%- endif %}
+    o_rows[{{ member.position }}] := v_rows;
+{%- endfor %}
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    IF EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+{%- for member in rule.timed.members %}
+            {{ member.table_class }}::regclass{% if not loop.last %},{% endif %}
+{%- endfor %}
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    ) THEN
+{%- for member in rule.timed.members %}
+        IF EXISTS (
+            SELECT FROM {{ member.table }} AS t
+            WHERE t.{{ rule.end_time }} >= p_from
+              AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.predicates %}
+              AND {{ predicate }}
+{%- endfor %}
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', {{ member.table_literal }}
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+{%- endfor %}
+    END IF;
+
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_batch
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
+    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+
+-- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
+--# create function {{ control }}.{{ rule.name }}_count
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(
+    p_from  {{ rule.time_type }},
+    p_to    {{ rule.time_type }},
+    p_as_of timestamptz,
+    OUT o_families     bigint,
+    OUT o_roots        {{ rule.key_type }}[],
+    OUT o_oldest       {{ rule.time_type }},
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_keep {{ rule.key_type }}[];
+{%- for member in rule.timed.members %}{% if member.referrers %}
+    {{ member.named }} {{ member.key_type }}[];
+{%- endif %}{% endfor %}
+BEGIN
+    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
+    FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, false) AS k;
+    o_rows := ARRAY[
+{%- for member in rule.timed.members %}
+        (
+            SELECT count(*)
+            FROM {{ member.table }} AS t
+            WHERE t.{{ rule.end_time }} >= p_from
+              AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.predicates %}
+              AND {{ predicate }}
+{%- endfor %}
+        ){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ];
+    SELECT count(*), min(t.{{ rule.end_time }}), coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')
+    INTO o_families, o_oldest, o_roots
+    FROM {{ rule.table }} AS t
+    WHERE t.{{ rule.end_time }} >= p_from
+      AND t.{{ rule.end_time }} < p_to
+{%- if rule.timed.root_column %}
+      AND {{ rule.timed.is_root }}
+{%- endif %}
+{%- for predicate in rule.timed.root_predicates %}
+      AND {{ predicate }}
+{%- endfor %};
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_count
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body @body@]';
+
+-- {{ rule.name }}_undated: families{% if rule.timed.ended %} that ended{% endif %} without a {{ rule.end_time_name }}; they can never become due.
+--# create function {{ control }}.{{ rule.name }}_undated
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
+RETURNS {{ rule.key_type }}[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    SELECT ARRAY(
+        SELECT DISTINCT {{ rule.timed.family_of_root }}
+        FROM {{ rule.table }} AS r
+        WHERE (r.{{ rule.end_time }} IS NULL OR r.{{ rule.end_time }} = '-infinity')
+{%- for condition in rule.timed.root_conditions %}
+          AND {{ condition }}
+{%- endfor %}
+{%- if rule.timed.ended %}
+          AND r.{{ rule.timed.ended }} IS NOT NULL
+{%- endif %}
+        ORDER BY 1
+    );
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_undated
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
+    'Families without a {{ rule.end_time_name }}{% if rule.timed.ended %}, though they have ended{% endif %}. Reads only. [body @body@]';
+
+-- {{ rule.name }}_backlog: what is due at an instant, for metrics.
+--# create function {{ control }}.{{ rule.name }}_backlog
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_backlog(p_as_of timestamptz)
+RETURNS TABLE (families bigint, age interval)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    SELECT count(*), {{ rule.timed.age_of_oldest }}
+    FROM (
+        SELECT t.{{ rule.end_time }} AS due
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} < {{ control }}.{{ rule.name }}_cutoff(p_as_of, NULL)
+          AND t.{{ rule.end_time }} > '-infinity'
+{%- if rule.timed.root_column %}
+          AND {{ rule.timed.is_root }}
+{%- endif %}
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+        LIMIT 1000000
+    ) AS o;
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_backlog
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_backlog(timestamptz) IS
+    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest {{ rule.end_time_name }} was. Reads only. [body @body@]';
+
+-- {{ rule.name }}_strays: by table, rows that do not share the {{ rule.end_time_name }} of their root, and rows without one.
+--# create function {{ control }}.{{ rule.name }}_strays
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_strays()
+RETURNS TABLE (table_name text, apart bigint, undated bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+{%- for member in rule.timed.members %}
+    SELECT
+        {{ member.table_literal }},
+{%- if member.with_root %}
+        count(*) FILTER (WHERE r.{{ rule.key }} IS NOT NULL AND t.{{ rule.end_time }} IS DISTINCT FROM r.{{ rule.end_time }}),
+{%- else %}
+        0::bigint,
+{%- endif %}
+        count(*) FILTER (WHERE t.{{ rule.end_time }} IS NULL)
+    FROM {{ member.table }} AS t
+{%- if member.with_root %}
+    LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}
+{%- endif %}
+{%- for condition in member.conditions %}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
+{%- if not loop.last %}
+    UNION ALL{% else %};{% endif %}
+{%- endfor %}
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_strays
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_strays() IS
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body @body@]';
+
+-- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
+-- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
+--# create function {{ control }}.{{ rule.name }}_step
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run      {{ control }}.run%ROWTYPE;
+    v_progress {{ control }}.run_rule%ROWTYPE;
+    v_batch    record;
+    v_take     bigint;  -- rows of one table; 0: those of one instant
+    v_families bigint;
+    v_from     {{ rule.time_type }};
+    v_to       {{ rule.time_type }};
+    v_instant  boolean;  -- the window cannot be halved any more
+    v_sqlstate text;
+    v_message  text;
+    v_busy     boolean := false;
+BEGIN
+    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
+
+    -- Everything that may end a run is looked at before every batch.
+    IF NOT {{ control }}.is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+    v_families := coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families;
+    IF v_families <= 0 THEN
+        RETURN 'run_families reached';
+    END IF;
+    v_take := least(v_progress.batch_families, {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'));
+
+    -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+
+    SELECT w.o_from, w.o_to
+    INTO v_from, v_to
+    FROM {{ control }}.{{ rule.name }}_window(
+        coalesce(v_progress.cursor_time, {{ rule.timed.first_time }})::{{ rule.time_type }},
+        {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')),
+        v_take,
+        v_families,
+        v_progress.cursor_key::bigint[]
+    ) AS w;
+    IF v_from IS NULL THEN
+        RETURN 'nothing left';
+    END IF;
+    v_instant := v_to <= v_from + {{ rule.timed.tick }};
+
+    BEGIN
+        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_from, v_to, v_run.as_of);
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            v_busy := true;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+                RETURN format('error %s: %s', v_sqlstate, v_message);
+            END IF;
+    END;
+
+    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL AND NOT v_instant THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = v_take / 2,
+            halving = true,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL THEN
+        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+        VALUES (p_run, {{ rule.literal }}, v_from::text, v_sqlstate, v_message)
+        ON CONFLICT (run_id, rule, key) DO NOTHING;
+        SELECT
+            0::bigint AS o_families, f.keys AS o_skip_keys,
+            array_fill(CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(f.keys)]) AS o_skip_reasons,
+            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
+        INTO v_batch
+        FROM (
+            SELECT coalesce(array_agg(k.key ORDER BY k.key), ARRAY[v_from::text]) AS keys
+            FROM (
+                SELECT DISTINCT ({{ rule.timed.family_of_root }})::text AS key
+                FROM {{ rule.table }} AS r
+                WHERE r.{{ rule.end_time }} >= v_from
+                  AND r.{{ rule.end_time }} < v_to
+{%- for condition in rule.timed.root_conditions %}
+                  AND {{ condition }}
+{%- endfor %}
+            ) AS k
+        ) AS f;
+    END IF;
+
+    UPDATE {{ control }}.run_rule AS r
+    SET families = r.families + v_batch.o_families,
+        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = CASE
+            WHEN r.halving AND NOT v_instant THEN v_take / 2
+            ELSE least(greatest(v_take * 2, 1), {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'))
+        END,
+        halving = r.halving AND NOT v_instant,
+        cursor_time = v_to::text,
+        cursor_key = ((extract(epoch FROM v_to - v_from) * 1000000)::bigint || v_batch.o_rows)::text,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = {{ rule.literal }};
+    IF cardinality(v_batch.o_skip_keys) > 0 THEN
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
+    END IF;
+    RETURN 'more';
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_step
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
+
+-- {{ rule.name }}_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
+--# create function {{ control }}.{{ rule.name }}_purge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_run      {{ control }}.run%ROWTYPE;
+    v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};
+    v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
+    v_deleted  bigint;
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+        PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_family }} ORDER BY t.{{ rule.key }} FOR UPDATE;
+        v_skipped := CASE
+            WHEN NOT EXISTS (
+                SELECT FROM {{ rule.table }} AS t
+                WHERE t.{{ rule.key }} = v_key
+{%- if rule.timed.root_column %}
+                  AND {{ rule.timed.is_root }}
+{%- endif %}
+{%- for condition in rule.timed.conditions_of_root %}
+                  AND {{ condition }}
+{%- endfor %}
+            ) THEN 'NOT_A_ROOT'
+            WHEN EXISTS (
+                SELECT FROM {{ rule.table }} AS t
+                JOIN {{ control }}.hold AS h ON h.rule = {{ rule.literal }} AND h.key = t.{{ rule.key }}::text
+                WHERE ({{ rule.timed.of_family }})
+                  AND (h.until IS NULL OR h.until > clock_timestamp())
+            ) THEN 'HELD'
+{%- if rule.timed.ended %}
+            WHEN EXISTS (
+                SELECT FROM {{ rule.table }} AS t
+                WHERE ({{ rule.timed.of_family }})
+                  AND t.{{ rule.timed.ended }} IS NULL
+            ) THEN 'NON_FINAL_MEMBER'
+{%- endif %}
+{%- for member in rule.timed.members %}
+{%- if member.of_family %}
+{%- for referrer in member.referrers %}
+            WHEN EXISTS (
+                SELECT FROM {{ member.table }} AS t
+                JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
+                WHERE {{ member.of_family }}
+            ) THEN 'REFERENCED'
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+        END;
+        IF v_skipped IS NULL THEN
+{%- for member in rule.timed.members %}
+{%- if member.of_family %}
+            DELETE FROM {{ member.table }} AS t
+            WHERE {{ member.of_family }};
+            GET DIAGNOSTICS v_deleted = ROW_COUNT;
+            v_rows[{{ member.position }}] := v_deleted;
+{%- endif %}
+{%- endfor %}
+            SET CONSTRAINTS ALL IMMEDIATE;
+        END IF;
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RAISE;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped = 'NOT_A_ROOT' THEN
+        RETURN v_skipped;
+    END IF;
+    IF v_skipped IS NULL THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET families = r.families + 1,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+    ELSE
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_purge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
+    'Deletes the rows that name this root, whatever their {{ rule.end_time_name }}, if the family is{% if rule.timed.ended %} over and{% endif %} unheld. Answers NULL or the reason why it stays. [body @body@]';
+
+-- {{ rule.name }}_preview: the windows of a run, counted but not locked and not deleted.
+--# create function {{ control }}.{{ rule.name }}_preview
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET datestyle = 'ISO, YMD'
+AS $windrow$
+DECLARE
+    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_rows');
+    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
+    v_cutoff    {{ rule.time_type }} := {{ control }}.{{ rule.name }}_cutoff(p_as_of, {{ control }}.seconds(p_options ->> 'retention'));
+    v_from      {{ rule.time_type }} := {{ rule.timed.first_time }};
+    v_last      bigint[];
+    v_window    record;
+    v_counted   record;
+    v_families  bigint := 0;
+    v_batches   bigint := 0;
+    v_rows      bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
+    v_sum       bigint;
+    v_oldest    {{ rule.time_type }};
+    v_samples   {{ rule.key_type }}[] := '{}';
+    v_keys      text[];
+    v_reasons   text[];
+    v_skipped   json;
+    v_skip_keys json;
+    v_skips     bigint;
+    v_more      boolean := false;
+    v_speed     numeric;
+BEGIN
+    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, NULL)::text[];
+    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
+    LOOP
+        SELECT * INTO v_window FROM {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
+        EXIT WHEN v_window.o_from IS NULL;
+        IF v_families >= v_limit THEN
+            v_more := true;
+            EXIT;
+        END IF;
+        SELECT * INTO v_counted FROM {{ control }}.{{ rule.name }}_count(v_window.o_from, v_window.o_to, p_as_of);
+        v_from := v_window.o_to;
+        v_last := (extract(epoch FROM v_window.o_to - v_window.o_from) * 1000000)::bigint || v_counted.o_rows;
+        v_batches := v_batches + 1;
+        v_families := v_families + v_counted.o_families;
+        v_rows := ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(v_rows, v_counted.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        );
+        v_oldest := coalesce(v_oldest, v_counted.o_oldest);
+        v_samples := (v_samples || v_counted.o_roots)[1:10];
+        v_keys := v_keys || v_counted.o_skip_keys;
+        v_reasons := v_reasons || v_counted.o_skip_reasons;
+    END LOOP;
+
+    v_sum := (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows));
+    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
+    INTO v_skipped, v_skip_keys, v_skips
+    FROM (
+        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
+        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM {{ control }}.run_rule AS r
+        WHERE r.rule = {{ rule.literal }}
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+
+    RETURN json_build_object(
+        'rule', {{ rule.literal }},
+        'root', {{ rule.table_literal }},
+        'families', v_families,
+        'rows', v_sum,
+        'tables', json_build_object(
+{%- for step in rule.steps %}
+            {{ step.table_literal }}, v_rows[{{ step.position }}]{% if not loop.last %},{% endif %}
+{%- endfor %}
+        ),
+        'oldest_end_time', v_oldest,
+        'sample_roots', v_samples,
+        'skipped_families', v_skips,
+        'skipped', v_skipped,
+        'skipped_samples', v_skip_keys,
+        'run_families', v_limit,
+        'limited', v_more,
+        'batches', v_batches,
+        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
+        {{ field.name }}, {{ field.value }}{% endfor %}
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_preview
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';

@@ -1,0 +1,450 @@
+//! What a rule by removal time must delete, as a model over rows in memory, compared row by row with the database.
+//!
+//! The model is written from the definitions: a row goes when its own removal time has come, unless its family stays. A
+//! family is the rows that name one root; it stays if it is held, runs, ended too recently, or has a byte array that is
+//! due and that something refers to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::support::camunda::Camunda;
+
+const AS_OF: &str = "2026-01-01T00:00:00Z";
+
+/// Minutes before `AS_OF`: a row is due before the safety lag, a family may go that ended before the minimum and the lag.
+const LAG: i64 = 60;
+const LEAST: i64 = 25 * 60;
+
+/// Every table of the rule but the three that have a part of their own in a world.
+const CHILDREN: [&str; 15] = [
+    "act_hi_actinst",
+    "act_hi_taskinst",
+    "act_hi_varinst",
+    "act_hi_detail",
+    "act_hi_incident",
+    "act_hi_ext_task_log",
+    "act_hi_job_log",
+    "act_hi_op_log",
+    "act_hi_identitylink",
+    "act_hi_comment",
+    "act_hi_attachment",
+    "act_hi_dec_in",
+    "act_hi_dec_out",
+    "act_hi_decinst",
+    "act_ru_authorization",
+];
+const PROCESS: &str = "act_hi_procinst";
+const BYTES: &str = "act_ge_bytearray";
+const BATCH: &str = "act_hi_batch";
+
+/// What may refer to a byte array: table and column.
+const REFERRERS: [(&str, &str); 3] = [
+    ("act_ru_variable", "bytearray_id_"),
+    ("act_ru_job", "exception_stack_id_"),
+    ("act_ru_ext_task", "error_details_id_"),
+];
+
+#[derive(Clone, Debug)]
+struct Row {
+    table: &'static str,
+    id: String,
+    root: Option<String>,
+    /// Minutes before `AS_OF`.
+    removal: Option<i64>,
+    ended: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+struct World {
+    rows: Vec<Row>,
+    /// Byte arrays that something refers to, and what.
+    referred: Vec<(String, usize)>,
+    /// Keys that are held; false: the hold is over.
+    holds: BTreeMap<String, bool>,
+}
+
+impl World {
+    fn random(random: &mut SmallRng) -> World {
+        // Few instants, so that families share them, on both sides of every bound.
+        const REMOVALS: [Option<i64>; 12] = [
+            None,
+            Some(-6_000),
+            Some(LAG - 1),
+            Some(LAG),
+            Some(LAG + 1),
+            Some(5_000),
+            Some(5_001),
+            Some(5_001),
+            Some(9_000),
+            Some(9_000),
+            Some(12_000),
+            Some(30_000),
+        ];
+        const ENDS: [Option<i64>; 9] = [
+            None,
+            Some(30),
+            Some(LEAST),
+            Some(LEAST + 1),
+            Some(40_000),
+            Some(40_000),
+            Some(40_000),
+            Some(40_000),
+            Some(40_000),
+        ];
+        let mut world = World::default();
+        let mut number = 0;
+        let mut id = |prefix: &str| {
+            number += 1;
+            format!("{prefix}{number}")
+        };
+        for _ in 0..random.random_range(0..14) {
+            let removal = *REMOVALS.choose(random).expect("some");
+            let ended = *ENDS.choose(random).expect("some");
+            let root = id("p");
+            let names_itself = random.random_bool(0.8);
+            for member in 0..random.random_range(1..4) {
+                world.rows.push(Row {
+                    table: PROCESS,
+                    id: if member == 0 { root.clone() } else { id("m") },
+                    root: (member > 0 || names_itself).then(|| root.clone()),
+                    removal,
+                    ended: if random.random_bool(0.03) {
+                        None
+                    } else {
+                        ended
+                    },
+                });
+            }
+            for _ in 0..random.random_range(0..9) {
+                world.rows.push(Row {
+                    table: CHILDREN.choose(random).expect("some"),
+                    id: id("c"),
+                    root: Some(root.clone()),
+                    removal: if random.random_bool(0.05) {
+                        None
+                    } else {
+                        removal
+                    },
+                    ended: None,
+                });
+            }
+            if random.random_bool(0.4) {
+                world.bytes(id("b"), Some(root.clone()), removal, random);
+            }
+        }
+        for _ in 0..random.random_range(0..10) {
+            let removal = *REMOVALS.choose(random).expect("some");
+            let mut row = Row {
+                table: BATCH,
+                id: id("s"),
+                root: None,
+                removal,
+                ended: None,
+            };
+            match random.random_range(0..3) {
+                0 => world.bytes(row.id, None, removal, random),
+                1 => {
+                    row.table = CHILDREN.choose(random).expect("some");
+                    world.rows.push(row);
+                }
+                _ => world.rows.push(row),
+            }
+        }
+        for _ in 0..random.random_range(0..3) {
+            let held = match world.rows.choose(random) {
+                Some(row) if row.table == PROCESS => row.id.clone(),
+                Some(Row {
+                    root: Some(root), ..
+                }) => root.clone(),
+                _ => "nobody".to_owned(),
+            };
+            world.holds.insert(held, random.random_bool(0.7));
+        }
+        world
+    }
+
+    fn bytes(
+        &mut self,
+        id: String,
+        root: Option<String>,
+        removal: Option<i64>,
+        random: &mut SmallRng,
+    ) {
+        if random.random_bool(0.3) {
+            self.referred.push((id.clone(), random.random_range(0..3)));
+        }
+        self.rows.push(Row {
+            table: BYTES,
+            id,
+            root,
+            removal,
+            ended: None,
+        });
+    }
+
+    fn load(&self, camunda: &mut Camunda) {
+        let mut script = String::new();
+        for (table, _) in REFERRERS {
+            script += &format!("DELETE FROM {table};\n");
+        }
+        for table in CHILDREN.iter().chain(&[PROCESS, BYTES, BATCH]) {
+            script += &format!("DELETE FROM {table};\n");
+        }
+        script += "DELETE FROM W.hold;\n";
+        let instant = |minutes: Option<i64>| match minutes {
+            None => "NULL".to_owned(),
+            Some(minutes) => {
+                format!("(timestamp '2026-01-01' - interval '{minutes} minutes')")
+            }
+        };
+        for row in &self.rows {
+            let mut columns = vec![
+                ("id_", format!("'{}'", row.id)),
+                ("removal_time_", instant(row.removal)),
+            ];
+            if row.table != BATCH {
+                let root = row.root.as_ref();
+                columns.push((
+                    "root_proc_inst_id_",
+                    root.map_or("NULL".to_owned(), |root| format!("'{root}'")),
+                ));
+            }
+            if row.table == PROCESS {
+                columns.push(("proc_inst_id_", format!("'{}'", row.id)));
+                columns.push(("end_time_", instant(row.ended)));
+            }
+            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+            script += &format!(
+                "INSERT INTO {} ({}) VALUES ({});\n",
+                row.table,
+                names.join(", "),
+                values.join(", ")
+            );
+        }
+        for (number, (bytes, referrer)) in self.referred.iter().enumerate() {
+            let (table, column) = REFERRERS[*referrer];
+            script +=
+                &format!("INSERT INTO {table} (id_, {column}) VALUES ('r{number}', '{bytes}');\n");
+        }
+        for (key, active) in &self.holds {
+            let until = if *active {
+                "NULL"
+            } else {
+                "now() - interval '1 second'"
+            };
+            script += &format!(
+                "INSERT INTO W.hold (rule, key, reason, until) VALUES ('history', '{key}', 'test', {until});\n"
+            );
+        }
+        camunda.execute(&script);
+    }
+
+    /// The family of a row of process instances.
+    fn family(row: &Row) -> &str {
+        row.root.as_deref().unwrap_or(&row.id)
+    }
+
+    fn processes(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.table == PROCESS)
+    }
+
+    fn is_referred(&self, row: &Row) -> bool {
+        row.table == BYTES && self.referred.iter().any(|(id, _)| *id == row.id)
+    }
+
+    /// Why each family that is due stays.
+    fn staying(&self) -> BTreeMap<String, &'static str> {
+        let mut staying = BTreeMap::new();
+        let families: BTreeSet<&str> = self.processes().map(Self::family).collect();
+        for family in families {
+            let members: Vec<&Row> = self
+                .processes()
+                .filter(|row| Self::family(row) == family)
+                .collect();
+            if !members.iter().any(|row| is_due(row)) {
+                continue;
+            }
+            let held = |key: &str| self.holds.get(key) == Some(&true);
+            let tied = self.rows.iter().any(|row| {
+                self.is_referred(row) && is_due(row) && row.root.as_deref() == Some(family)
+            });
+            let reason = if held(family) || members.iter().any(|row| held(&row.id)) {
+                "HELD"
+            } else if members.iter().any(|row| row.ended.is_none()) {
+                "NON_FINAL_MEMBER"
+            } else if members.iter().any(|row| row.ended <= Some(LEAST)) {
+                "RETENTION_NOT_REACHED"
+            } else if tied {
+                "REFERENCED"
+            } else {
+                continue;
+            };
+            staying.insert(family.to_owned(), reason);
+        }
+        staying
+    }
+
+    /// The rows that a run leaves.
+    fn left(&self) -> BTreeSet<(String, String)> {
+        let staying = self.staying();
+        self.rows
+            .iter()
+            .filter(|row| {
+                let family = if row.table == PROCESS {
+                    Some(Self::family(row))
+                } else {
+                    row.root.as_deref()
+                };
+                let stays = family.is_some_and(|family| staying.contains_key(family));
+                !is_due(row) || stays || self.is_referred(row)
+            })
+            .map(|row| (row.table.to_owned(), row.id.clone()))
+            .collect()
+    }
+
+    /// How many families a finished run passes over, by reason.
+    fn skipped(&self) -> BTreeMap<String, i64> {
+        let mut skipped: BTreeMap<String, i64> = BTreeMap::new();
+        let mut add = |reason: &str| *skipped.entry(reason.to_owned()).or_default() += 1;
+        self.staying().values().for_each(|reason| add(reason));
+        self.rows
+            .iter()
+            .filter(|row| self.is_referred(row) && is_due(row) && row.root.is_none())
+            .for_each(|_| add("REFERENCED"));
+        let undated: BTreeSet<&str> = self
+            .processes()
+            .filter(|row| row.removal.is_none() && row.ended.is_some())
+            .map(Self::family)
+            .collect();
+        undated.iter().for_each(|_| add("UNDATED_MEMBER"));
+        skipped
+    }
+}
+
+fn is_due(row: &Row) -> bool {
+    row.removal.is_some_and(|minutes| minutes > LAG)
+}
+
+/// A database whose columns may be NULL, so that a row of a world needs no more than what counts.
+fn lenient() -> Camunda {
+    let mut camunda = Camunda::new();
+    camunda.execute(
+        "DO $$ DECLARE c record; BEGIN
+             FOR c IN SELECT a.attrelid::regclass AS t, a.attname AS n FROM pg_attribute AS a JOIN pg_class AS r ON r.oid = a.attrelid
+                      WHERE r.relkind = 'r' AND r.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND a.attnotnull AND a.attname <> 'id_'
+                        AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = r.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)) LOOP
+                 EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', c.t, c.n);
+             END LOOP;
+         END $$",
+    );
+    camunda
+}
+
+fn contents(camunda: &mut Camunda) -> BTreeSet<(String, String)> {
+    let selects: Vec<String> = CHILDREN
+        .iter()
+        .chain(&[PROCESS, BYTES, BATCH])
+        .map(|table| format!("SELECT '{table} ' || id_ FROM {table}"))
+        .collect();
+    camunda
+        .texts(&selects.join(" UNION ALL "))
+        .iter()
+        .map(|text| {
+            let (table, id) = text.split_once(' ').expect("a table and an id");
+            (table.to_owned(), id.to_owned())
+        })
+        .collect()
+}
+
+fn skipped(rule: &Value) -> BTreeMap<String, i64> {
+    serde_json::from_value(rule["skipped"].clone()).expect("numbers by reason")
+}
+
+#[test]
+fn a_run_deletes_what_the_model_says_and_nothing_else() {
+    let mut camunda = lenient();
+    let (mut gone, mut kept) = (0, 0);
+    for seed in 0..80 {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let world = World::random(&mut random);
+        world.load(&mut camunda);
+        camunda.set_setting("batch_rows", random.random_range(1..6));
+        let before = contents(&mut camunda);
+        let expected = world.left();
+        let context = format!("seed {seed}: {world:#?}");
+        let deleted = i64::try_from(before.len() - expected.len()).expect("a small number");
+
+        let preview = camunda.select("preview", json!({"rule": "history", "as_of": AS_OF}));
+        let preview = &preview["rules"][0];
+        assert_eq!(preview["rows"], deleted, "{context}");
+        assert_eq!(skipped(preview), world.skipped(), "{context}");
+        let dry = camunda.run(json!({"rule": "history", "as_of": AS_OF, "dry_run": true}));
+        assert_eq!(
+            contents(&mut camunda),
+            before,
+            "a dry run deletes nothing; {context}"
+        );
+
+        // Sometimes in several runs, each of which may end early; what goes, goes by whole families.
+        let limited = random.random_bool(0.4);
+        let mut rows = 0;
+        let run = loop {
+            let mut options = json!({"rule": "history", "as_of": AS_OF});
+            if limited {
+                options["run_families"] = json!(random.random_range(1..3));
+            }
+            let run = camunda.run(options);
+            rows += run["rules"][0]["rows"].as_i64().expect("a number");
+            let now = contents(&mut camunda);
+            assert!(
+                expected.is_subset(&now),
+                "a row went that must stay; {context}"
+            );
+            for root in world.processes().map(World::family) {
+                let family: Vec<bool> = world
+                    .rows
+                    .iter()
+                    .filter(|row| row.root.as_deref() == Some(root) || row.id == root)
+                    .map(|row| (row.table.to_owned(), row.id.clone()))
+                    .filter(|row| !expected.contains(row))
+                    .map(|row| now.contains(&row))
+                    .collect();
+                assert!(
+                    family.windows(2).all(|two| two[0] == two[1]),
+                    "half a family of {root} is left; {context}"
+                );
+            }
+            if run["status"] == "done" {
+                break run;
+            }
+            assert!(
+                limited && run["reason"] == "run_families reached",
+                "{run}\n{context}"
+            );
+        };
+        assert_eq!(contents(&mut camunda), expected, "{context}");
+        assert_eq!(rows, deleted, "{context}");
+        if !limited {
+            let (run, dry) = (&run["rules"][0], &dry["rules"][0]);
+            for figure in ["rows", "families", "batches"] {
+                assert_eq!(run[figure], preview[figure], "{figure}; {context}");
+                assert_eq!(run[figure], dry[figure], "{figure}; {context}");
+            }
+            assert_eq!(run["tables"], preview["tables"], "{context}");
+            assert_eq!(run["tables"], dry["tables"], "{context}");
+            assert_eq!(skipped(run), world.skipped(), "{context}");
+            assert_eq!(skipped(dry), world.skipped(), "{context}");
+        }
+        gone += deleted;
+        kept += world.staying().len();
+    }
+    // If hardly anything went or stayed, the worlds would prove nothing.
+    assert!(
+        gone > 1_000 && kept > 80,
+        "{gone} rows went, {kept} families stayed"
+    );
+}

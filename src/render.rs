@@ -1902,7 +1902,7 @@ mod tests {
         );
         assert_eq!(
             role_name(Dialect::Mariadb, "windrow_dolphinscheduler", "operator"),
-            "windrow_dolphinscheduler_operator"
+            name
         );
     }
 

@@ -19,6 +19,7 @@ on_every_server!(
     what_a_crash_leaves_is_whole_and_the_next_run_finishes,
     a_cancelled_run_leaves_no_half_family_and_no_lock,
     what_the_session_of_a_killed_run_commits_is_told_and_finished,
+    a_full_disk_ends_the_run_red_and_the_next_one_works,
 );
 
 fn kill(pid: i64) -> Result<()> {
@@ -496,38 +497,54 @@ fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     rig::check_whole(&mut client)
 }
 
-#[test]
-fn a_full_disk_ends_the_run_red_and_the_next_one_works() -> Result<()> {
-    let database = Database::shared()?;
-    let mut client = database.connect()?;
-    rig::set(&mut client, "batch_families", 20)?;
-    client.batch_execute(
-        "CREATE SEQUENCE before.batch;
-         CREATE FUNCTION before.full() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-         BEGIN
-             IF nextval('before.batch') > 3 THEN
-                 RAISE EXCEPTION 'could not extend file \"base/5/1259\": No space left on device' USING ERRCODE = '53100';
-             END IF;
-             RETURN NULL;
-         END $$;
-         CREATE TRIGGER full_disk AFTER DELETE ON t_ds_task_instance FOR EACH STATEMENT EXECUTE FUNCTION before.full()",
-    )?;
-    let (result, rule) = rig::run_rule(&mut client, &json!({}))?;
+fn a_full_disk_ends_the_run_red_and_the_next_one_works(dialect: Dialect) -> Result<()> {
+    let history = History::shared(dialect)?;
+    let mut client = history.connect()?;
+    client.set("batch_families", 20)?;
+    if dialect == Dialect::Postgres {
+        client.execute(
+            "CREATE FUNCTION public.before_full() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+             BEGIN
+                 IF (SELECT max(batches) FROM W.run_rule) >= 3 THEN
+                     RAISE EXCEPTION 'could not extend file \"base/5/1259\": No space left on device' USING ERRCODE = '53100';
+                 END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE TRIGGER full_disk AFTER DELETE ON t_ds_task_instance FOR EACH ROW EXECUTE FUNCTION public.before_full()",
+        )?;
+    } else {
+        client.execute(
+            "CREATE TRIGGER full_disk AFTER DELETE ON t_ds_task_instance FOR EACH ROW
+             BEGIN
+                 IF (SELECT MAX(p.batches) FROM W.run_rule AS p) >= 3 THEN
+                     SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table ''t_ds_task_instance'' is full';
+                 END IF;
+             END",
+        )?;
+    }
+    let (result, rule) = client.run_rule(&json!({}))?;
     ensure!(result["status"] == "failed", "{result}");
+    let said = client.either(
+        "error 53100: could not extend",
+        "error 1114 (HY000): The table",
+    );
     ensure!(
         result["reason"]
             .as_str()
             .unwrap_or_default()
-            .starts_with("error 53100: could not extend"),
+            .starts_with(said),
         "{result}"
     );
     ensure!(
         rule["batches"] == 3 && rule["failures"] == json!([]),
         "{rule}"
     );
-    rig::check_whole(&mut client)?;
-    rig::check_unlocked(&mut client)?;
-    client.batch_execute("DROP FUNCTION before.full() CASCADE")?;
-    ensure!(rig::run(&mut client, &json!({}))?["status"] == "done");
-    rig::check_whole(&mut client)
+    client.check_whole()?;
+    client.check_unlocked()?;
+    client.execute(client.either(
+        "DROP FUNCTION public.before_full() CASCADE",
+        "DROP TRIGGER full_disk",
+    ))?;
+    ensure!(client.run(&json!({}))?["status"] == "done");
+    client.check_whole()
 }

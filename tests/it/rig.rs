@@ -177,7 +177,6 @@ pub(crate) fn shared() -> Result<&'static Postgres> {
 /// A database of its own.
 pub(crate) struct Database {
     url: String,
-    name: String,
 }
 
 impl Database {
@@ -189,7 +188,6 @@ impl Database {
             .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {ORIGIN}"))?;
         let database = Self {
             url: server.url(&name, "postgres"),
-            name,
         };
         database
             .connect()?
@@ -202,10 +200,6 @@ impl Database {
         Self::create(shared()?)
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     pub(crate) fn connect(&self) -> Result<Client> {
         Ok(Client::connect(&self.url, NoTls)?)
     }
@@ -216,12 +210,6 @@ impl Database {
             &self.url.replace("//postgres@", &format!("//{user}@")),
             NoTls,
         )?)
-    }
-
-    /// A run in a thread and a session of its own.
-    pub(crate) fn run_aside(&self, options: Value) -> JoinHandle<Result<Value>> {
-        let url = self.url.clone();
-        thread::spawn(move || run(&mut Client::connect(&url, NoTls)?, &options))
     }
 }
 
@@ -322,14 +310,6 @@ pub(crate) fn due(client: &mut Client, limit: usize) -> Result<Vec<i64>> {
         .iter()
         .map(|row| row.get(0))
         .collect())
-}
-
-/// Whether the root-table row is there.
-pub(crate) fn is_there(client: &mut Client, id: i64) -> Result<bool> {
-    Ok(number(
-        client,
-        &format!("SELECT count(*) FROM t_ds_workflow_instance WHERE id = {id}"),
-    )? == 1)
 }
 
 /// No family is torn apart, and the ledger accounts for every row that is gone.

@@ -28,6 +28,8 @@ on_both!(
     installing_twice_changes_nothing,
     the_client_installs_what_windrow_installs,
     uninstalling_leaves_the_catalog_as_it_was,
+    an_installation_that_broke_off_is_finished_by_the_next,
+    what_was_changed_by_hand_is_seen_and_put_back,
 );
 
 /// A database with the application's tables.
@@ -281,4 +283,104 @@ fn uninstalling_leaves_the_catalog_as_it_was(dialect: Dialect) {
     place.use_it();
     place.apply_by_client(ODD, uninstallation);
     super::assert_same(&before, &place.facts(true));
+}
+
+/// Each CREATE commits: what was applied before an error stays, and the files are applied again from the first.
+fn an_installation_that_broke_off_is_finished_by_the_next(dialect: Dialect) {
+    let mut place = Place::new(dialect, "broken");
+    place.apply("DO 0", installation);
+    let facts = place.facts(true);
+    let files = bundle(dialect, &place.graph).files;
+    let statements: Vec<&str> = files
+        .iter()
+        .filter(|file| installation(&file.path))
+        .flat_map(|file| &file.statements)
+        .map(|statement| statement.sql.as_str())
+        .collect();
+    let count = statements.len();
+    assert!(count > 100, "{count}");
+    for end in [3, count / 8, count / 3, count / 2, count - 10, count - 1] {
+        place.apply("DO 0", uninstallation);
+        let mut session = connect(&server(dialect).url(&place.graph.name, "root"));
+        for sql in &statements[..end] {
+            session.execute(sql).expect("the first statements work");
+        }
+        drop(session);
+        place.apply("DO 0", installation);
+        super::assert_same(&facts, &place.facts(true));
+        place.use_it();
+    }
+}
+
+/// What verify() does not find as it should be, as `check object`.
+fn violations(place: &mut Place) -> Vec<String> {
+    let answer = place.call("verify", json!({}));
+    let checks = answer["checks"].as_array().expect("checks");
+    checks
+        .iter()
+        .filter(|check| check["severity"] == "violation" && check["object"] != "event_scheduler")
+        .map(|check| {
+            format!(
+                "{} {}",
+                check["check"].as_str().unwrap_or_default(),
+                check["object"].as_str().unwrap_or_default()
+            )
+        })
+        .collect()
+}
+
+fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
+    let mut place = Place::new(dialect, "by_hand");
+    place.apply("DO 0", installation);
+    place.use_it();
+    let facts = place.facts(true);
+    assert_eq!(violations(&mut place), [""; 0]);
+
+    // A routine, edited: its comment still tells what it was.
+    let file = bundle(dialect, &place.graph).files;
+    let judge = file
+        .iter()
+        .flat_map(|file| &file.statements)
+        .find(|statement| {
+            statement
+                .what
+                .ends_with("create procedure windrow_by_hand.workflow_instances_judge")
+        })
+        .expect("the procedure");
+    let edited = judge.sql.replace("NOT m.final", "m.final IS NULL");
+    assert_ne!(edited, judge.sql);
+    let mut session = connect(&server(dialect).url("by_hand", "root"));
+    session
+        .execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin; DROP PROCEDURE windrow_by_hand.workflow_instances_judge")
+        .expect("it goes");
+    session.execute(&edited).expect("an edited one comes");
+    session
+        .execute(
+            "DROP PROCEDURE windrow_by_hand.record_skips;
+             DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command;
+             ALTER EVENT windrow_by_hand.run DO DO 1",
+        )
+        .expect("changes by hand");
+    assert_eq!(
+        violations(&mut place),
+        [
+            "routine record_skips",
+            "routine workflow_instances_judge",
+            "index windrow_t_ds_command_workflow_instance_id",
+            "schedule by_hand",
+        ]
+    );
+    session
+        .execute("DROP EVENT windrow_by_hand.run")
+        .expect("the event goes");
+    let answer = place.call("verify", json!({}));
+    let told = answer["checks"].as_array().expect("checks").iter();
+    let event = "no event: nothing runs by itself";
+    assert!(
+        told.clone().any(|check| check["detail"] == event),
+        "{answer}"
+    );
+    place.apply("DO 0", installation);
+    assert_eq!(violations(&mut place), [""; 0]);
+    super::assert_same(&facts, &place.facts(true));
 }

@@ -82,6 +82,11 @@ fn each_misfit_has_its_code() {
                 &["warning on-update t_ds_workflow_instance.end_time"],
             ),
             (
+                "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int GENERATED ALWAYS AS (project_code) STORED",
+                "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int",
+                &["notice generated-column t_ds_alert.workflow_instance_id"],
+            ),
+            (
                 "CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
                 "DROP TABLE note",
                 &["error unlisted-reference note"],
@@ -153,6 +158,61 @@ fn each_misfit_has_its_code() {
             server.sql(undone);
         }
         assert_eq!(findings(&server, ""), (0, Vec::new()), "{flavour:?}");
+    }
+}
+
+/// Keys that are texts: they are compared in every batch, and only some collations let an index serve.
+#[test]
+fn columns_that_are_compared_differ_in_their_collation() {
+    const LETTERS: &str = "
+name     = \"letters\"
+database = \"letters\"
+
+[tables]
+orders = { key = \"id varchar\" }
+lines  = { parents = [\"order_id varchar -> orders.id\"], indexed = [\"order_id\"] }
+
+[rules.orders]
+strategy  = \"end-time\"
+root      = \"orders\"
+final     = { state = [\"done\"] }
+end_time  = \"ended_at\"
+retention = { default = \"30d\" }
+";
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), LETTERS).expect("a spec");
+    for flavour in Flavour::ALL {
+        let mut server = Server::bare(flavour);
+        server.sql(
+            "CREATE DATABASE letters; USE letters;
+             CREATE TABLE orders (id varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci PRIMARY KEY, state varchar(10), ended_at datetime);
+             CREATE TABLE `lines` (id int PRIMARY KEY, order_id varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, KEY (order_id))",
+        );
+        for (collation, severity) in [
+            ("utf8mb4_unicode_ci", None),
+            ("utf8mb4_bin", Some("warning")),
+            ("utf8mb4_general_ci", Some("error")),
+            ("latin1_swedish_ci", Some("error")),
+        ] {
+            let charset = collation.split('_').next().unwrap_or_default();
+            server.sql(&format!(
+                "ALTER TABLE `lines` MODIFY order_id varchar(40) CHARACTER SET {charset} COLLATE {collation}"
+            ));
+            let said = server.windrow(&format!("check {} --output json", file.path().display()));
+            let document = said.json();
+            let found: Vec<_> = document["findings"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|finding| finding["code"] == "collation-differs")
+                .map(|finding| (finding["severity"].as_str(), finding["object"].as_str()))
+                .collect();
+            let expected: Vec<_> = severity
+                .map(|severity| (Some(severity), Some("lines.order_id")))
+                .into_iter()
+                .collect();
+            assert_eq!(found, expected, "{flavour:?}, {collation}: {document}");
+        }
     }
 }
 

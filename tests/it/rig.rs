@@ -380,11 +380,14 @@ pub(crate) fn slow_down(client: &mut Client, milliseconds: u32) -> Result<()> {
     Ok(())
 }
 
-/// Waits until something holds, for ten seconds at most.
+/// Waits until something holds, for a minute at most.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !holds().with_context(|| format!("while waiting for: {what}"))? {
-        ensure!(Instant::now() < deadline, "still not so after 10 s: {what}");
+        ensure!(
+            Instant::now() < deadline,
+            "still not so after a minute: {what}"
+        );
         thread::sleep(Duration::from_millis(3));
     }
     Ok(())

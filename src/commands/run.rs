@@ -16,7 +16,7 @@ use crate::report;
 use crate::ui::{Ui, count, counted};
 
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// MariaDB forgets a cancel that comes between some two statements of a procedure.
+/// MySQL and MariaDB forget a cancel that comes between some two statements of a procedure.
 const POLLS_PER_CANCEL: u32 = 4;
 
 /// Runs the rules.

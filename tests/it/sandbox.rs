@@ -281,12 +281,9 @@ fn run_as_nobody(test: &str) -> Result<()> {
     let copy = scratch.path().join("it");
     std::fs::copy(std::env::current_exe()?, &copy)?;
     let mut other = other_process(Some(&copy), test)?;
-    other
-        .current_dir("/")
-        .env("TMPDIR", "/tmp")
-        .env("HOME", "/nonexistent");
+    other.current_dir("/").env("TMPDIR", "/tmp");
     if is_root {
-        other.uid(NOBODY).gid(NOBODY);
+        other.uid(NOBODY).gid(NOBODY).env("HOME", "/nonexistent");
     }
     let output = other.output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -242,7 +242,8 @@ fn the_cpu_time_counts() -> Result<()> {
              SELECT SUM(SQRT(a.id * b.id)) FROM n AS a CROSS JOIN n AS b",
         )?;
         let spent = server.cpu_seconds() - before;
-        assert!(spent > 0.05, "{spent}");
+        // Counted in hundredths.
+        assert!(spent > 0.02, "{spent}");
     }
     Ok(())
 }

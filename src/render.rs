@@ -67,6 +67,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         include_str!("../templates/postgres/verify.sql"),
     ),
     (
+        "postgres",
+        "macros.sql",
+        include_str!("../templates/postgres/macros.sql"),
+    ),
+    (
         "mysql",
         "macros.sql",
         include_str!("../templates/mysql/macros.sql"),

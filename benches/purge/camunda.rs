@@ -9,7 +9,7 @@ use windrow::bundle::Statement;
 use windrow::demo::camunda7::{HISTORY_724, SCHEMA_724};
 use windrow::demo::dolphinscheduler::FAMILIES_SETTING;
 use windrow::dialect::Dialect;
-use windrow::sandbox::{Postgres, Settings};
+use windrow::sandbox::Postgres;
 use windrow::{graph, render, spec};
 
 use crate::report::Report;
@@ -61,17 +61,7 @@ struct Lab {
 
 impl Lab {
     fn open() -> Result<Self> {
-        let server = Postgres::start(&Settings {
-            durable: true,
-            extra: [
-                ("shared_buffers", "2GB"),
-                ("max_wal_size", "8GB"),
-                ("autovacuum", "off"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
-            ..Settings::default()
-        })?;
+        let server = data::server()?;
         let mut admin = connect(&server.url("postgres", "postgres"))?;
         admin.batch_execute("CREATE DATABASE history")?;
         let mut client = connect(&server.url("history", "postgres"))?;
@@ -85,11 +75,7 @@ impl Lab {
             ))?;
         }
         let (control, statements) = statements()?;
-        for statement in &statements {
-            client
-                .batch_execute(&statement.sql)
-                .with_context(|| format!("cannot {}", statement.what))?;
-        }
+        data::install(&mut client, &statements)?;
         client.batch_execute("CREATE EXTENSION pg_prewarm")?;
         client.batch_execute("VACUUM (FULL, ANALYZE)")?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;

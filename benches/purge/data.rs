@@ -84,19 +84,34 @@ pub(crate) struct Lab {
     pub(crate) as_of: String,
 }
 
+/// A server that writes to disk as one in service does, and does nothing on its own while it is measured.
+pub(crate) fn server() -> Result<Postgres> {
+    Postgres::start(&Settings {
+        durable: true,
+        extra: [
+            ("shared_buffers", "2GB"),
+            ("max_wal_size", "8GB"),
+            ("autovacuum", "off"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
+        ..Settings::default()
+    })
+}
+
+/// Applies generated statements.
+pub(crate) fn install(client: &mut Client, statements: &[Statement]) -> Result<()> {
+    for statement in statements {
+        client
+            .batch_execute(&statement.sql)
+            .with_context(|| format!("cannot {}", statement.what))?;
+    }
+    Ok(())
+}
+
 impl Lab {
     pub(crate) fn open() -> Result<Self> {
-        let server = Postgres::start(&Settings {
-            durable: true,
-            extra: [
-                ("shared_buffers", "2GB"),
-                ("max_wal_size", "8GB"),
-                ("autovacuum", "off"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
-            ..Settings::default()
-        })?;
+        let server = server()?;
         let mut admin = connect(&server.url("postgres", "postgres"))?;
         admin.batch_execute("CREATE DATABASE history")?;
         let mut client = connect(&server.url("history", "postgres"))?;
@@ -105,11 +120,7 @@ impl Lab {
         client.batch_execute(HISTORY_34)?;
         client.batch_execute(WITHOUT_SHARED_MEMBERS)?;
         let (control, statements) = statements(Dialect::Postgres)?;
-        for statement in &statements {
-            client
-                .batch_execute(&statement.sql)
-                .with_context(|| format!("cannot {}", statement.what))?;
-        }
+        install(&mut client, &statements)?;
         // A copy is cold, which a table in service is not.
         client.batch_execute("CREATE EXTENSION pg_prewarm")?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;

@@ -1,3 +1,4 @@
+{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -819,19 +820,7 @@ DECLARE
     v_message   text;
     v_busy      boolean := false;
 BEGIN
-    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT {{ control }}.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
+    {{ w::before_batch(control=control, rule=rule) }}
     v_take := least(
         v_progress.batch_families,
         {{ control }}.setting_of({{ rule.literal }}, 'batch_families'),
@@ -842,12 +831,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
+    {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -882,35 +866,7 @@ BEGIN
             false,
             v_progress.gone::{{ rule.id_type }}[]
         );
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
+        {{ w::after_batch(control=control, rule=rule) }}
     IF v_sqlstate IS NOT NULL AND v_last > 1 THEN
         UPDATE {{ control }}.run_rule AS r
         SET retries = r.retries + 1,
@@ -1050,40 +1006,10 @@ BEGIN
 
     v_rows := {{ control }}.{{ rule.name }}_rows(v_members);
     v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
-    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM {{ control }}.run_rule AS r
-        WHERE r.rule = {{ rule.literal }}
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
+    {{ w::preview_figures(control=control, rule=rule) }}
 
     RETURN json_build_object(
-        'rule', {{ rule.literal }},
-        'root', {{ rule.table_literal }},
-        'families', v_families,
-        'rows', v_sum,
-        'tables', json_build_object(
-{%- for step in rule.steps %}
-            {{ step.table_literal }}, v_rows[{{ step.position }}]{% if not loop.last %},{% endif %}
-{%- endfor %}
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
+        {{ w::preview_fields(rule=rule) }}
 {%- if rule.per and rule.opt_in %}
         'without_policy', (
             SELECT count(*)

@@ -1,3 +1,4 @@
+{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -660,14 +661,7 @@ DECLARE
     v_sqlstate text;
     v_message  text;
 BEGIN
-    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
-        RETURN 'PAUSED';
-    END IF;
+    {{ w::before_purge(control=control) }}
     v_keys := ARRAY(
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i

@@ -1,0 +1,113 @@
+{#- What rules of all strategies share. -#}
+
+{#- What a step looks at before its batch: v_run, v_progress. -#}
+{% macro before_batch(control, rule) -%}
+SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
+
+    -- Everything that may end a run is looked at before every batch.
+    IF NOT {{ control }}.is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+{%- endmacro before_batch %}
+
+{#- The latch of holds and policies, shared, for as long as the lock timeout. -#}
+{% macro latch(control, rule, lock_class) -%}
+PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+{%- endmacro latch %}
+
+{#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
+{% macro after_batch(control, rule) -%}
+IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            v_busy := true;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+                RETURN format('error %s: %s', v_sqlstate, v_message);
+            END IF;
+    END;
+
+    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+{%- endmacro after_batch %}
+
+{#- What a purge of one family looks at first: v_run. -#}
+{% macro before_purge(control) -%}
+SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+{%- endmacro before_purge %}
+
+{#- The figures of a preview: what is skipped and why, and how fast the last runs were. -#}
+{% macro preview_figures(control, rule) -%}
+SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
+    INTO v_skipped, v_skip_keys, v_skips
+    FROM (
+        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
+        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM {{ control }}.run_rule AS r
+        WHERE r.rule = {{ rule.literal }}
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+{%- endmacro preview_figures %}
+
+{#- The fields of a preview that every rule has. -#}
+{% macro preview_fields(rule) -%}
+'rule', {{ rule.literal }},
+        'root', {{ rule.table_literal }},
+        'families', v_families,
+        'rows', v_sum,
+        'tables', json_build_object(
+{%- for step in rule.steps %}
+            {{ step.table_literal }}, v_rows[{{ step.position }}]{% if not loop.last %},{% endif %}
+{%- endfor %}
+        ),
+        'oldest_end_time', v_oldest,
+        'sample_roots', v_samples,
+        'skipped_families', v_skips,
+        'skipped', v_skipped,
+        'skipped_samples', v_skip_keys,
+{%- endmacro preview_fields %}

@@ -1,92 +1,260 @@
 //! Installing twice changes nothing, uninstalling leaves nothing, and what was changed by hand is seen.
 
-mod mysql;
+mod catalog;
 
-use std::fs;
-use std::path::Path;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use windrow::bundle::Statement;
+use windrow::db::Row;
+use windrow::demo::dolphinscheduler::mysql::SCHEMA_34;
+use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
+use windrow::render;
 
-use crate::support::database::{Database, bundle, exclusive, is_numbered, server};
+use crate::support::database::{self, Database, exclusive, is_numbered};
 use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Session, bundle, call, connect, on_every_server, server};
 
-/// A spec of its own: the roles of a control schema belong to the whole server.
-fn graph(name: &str) -> Graph {
-    Graph {
-        name: name.to_owned(),
-        ..dolphinscheduler(Shared::Closed)
+on_every_server!(
+    installing_twice_changes_nothing,
+    the_client_installs_what_windrow_installs,
+    uninstalling_leaves_the_catalog_as_it_was,
+    an_installation_that_broke_off_is_finished_by_the_next,
+    what_was_changed_by_hand_is_seen_and_put_back,
+);
+
+/// A database with the application's tables, and a spec of its own: the roles of a control schema belong to the server.
+struct Place {
+    dialect: Dialect,
+    graph: Graph,
+    control: String,
+    /// Name of the database with the application's tables.
+    database: String,
+    session: Session,
+    /// What drops a database of PostgreSQL.
+    _postgres: Option<Database>,
+}
+
+impl Place {
+    fn new(dialect: Dialect, name: &str) -> Self {
+        let graph = Graph {
+            name: name.to_owned(),
+            database: name.to_owned(),
+            ..dolphinscheduler(Shared::Closed)
+        };
+        let control = render::control_name(&graph);
+        if dialect == Dialect::Postgres {
+            let postgres = Database::bare();
+            let database = postgres.name.clone();
+            return Self {
+                dialect,
+                graph,
+                control,
+                session: connect(&database::server().url(&database, "postgres")),
+                database,
+                _postgres: Some(postgres),
+            };
+        }
+        let mut session = connect(&server(dialect).url("", "root"));
+        session
+            .execute(&format!("CREATE DATABASE {name}; USE {name}"))
+            .expect("a database is created");
+        session.execute(SCHEMA_34).expect("the schema loads");
+        session
+            .execute("SET SESSION sql_mode = ''")
+            .expect("what has no default may be left out");
+        Self {
+            dialect,
+            graph,
+            control,
+            database: name.to_owned(),
+            session,
+            _postgres: None,
+        }
+    }
+
+    /// What a session may have set before it applies the files: nothing, and much at once.
+    fn befores(&self) -> [&'static str; 2] {
+        match self.dialect {
+            Dialect::Postgres => [
+                "SELECT 1",
+                "SET datestyle = 'SQL, DMY'; SET timezone = 'Asia/Kolkata'; SET search_path = ''; SET check_function_bodies = off",
+            ],
+            Dialect::Mysql | Dialect::Mariadb => [
+                "DO 0",
+                "SET autocommit = 0, sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT', time_zone = '+05:30', collation_connection = latin1_swedish_ci",
+            ],
+        }
+    }
+
+    fn connect(&self) -> Session {
+        connect(&match self.dialect {
+            Dialect::Postgres => database::server().url(&self.database, "postgres"),
+            Dialect::Mysql | Dialect::Mariadb => server(self.dialect).url(&self.database, "root"),
+        })
+    }
+
+    /// The statements of the files with these paths.
+    fn statements(&self, wanted: fn(&str) -> bool) -> Vec<Statement> {
+        let files = bundle(self.dialect, &self.graph).files;
+        files
+            .into_iter()
+            .filter(|file| wanted(&file.path))
+            .flat_map(|file| file.statements)
+            .collect()
+    }
+
+    /// Executes statements as windrow does, in a new session that did something before.
+    fn execute(&self, before: &str, statements: &[Statement]) {
+        let _only = self.exclusive();
+        let mut session = self.connect();
+        session.execute(before).expect("a session is prepared");
+        for statement in statements {
+            if let Err(error) = session.execute(&statement.sql) {
+                panic!("{}: {error:#}", statement.what);
+            }
+        }
+    }
+
+    fn apply(&self, before: &str, wanted: fn(&str) -> bool) {
+        self.execute(before, &self.statements(wanted));
+    }
+
+    /// Applies files as a DBA would; on MySQL and MariaDB, another administrator than windrow's: he comes through the socket.
+    fn apply_by_client(&self, before: &str, wanted: fn(&str) -> bool) {
+        let _only = self.exclusive();
+        for file in bundle(self.dialect, &self.graph).files {
+            if !wanted(&file.path) {
+                continue;
+            }
+            let mut client = self
+                .client(before)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the client starts");
+            let mut input = client.stdin.take().expect("an input");
+            input.write_all(file.text.as_bytes()).expect("it reads");
+            drop(input);
+            let answer = client.wait_with_output().expect("the client ends");
+            assert!(
+                answer.status.success(),
+                "{}: {}",
+                file.path,
+                String::from_utf8_lossy(&answer.stderr)
+            );
+        }
+    }
+
+    fn client(&self, before: &str) -> Command {
+        if self.dialect != Dialect::Postgres {
+            let mut client = server(self.dialect).client();
+            client.arg(format!("--init-command={before}"));
+            return client;
+        }
+        let mut client = database::server().bin("psql");
+        client
+            .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
+            .args(["--dbname", &self.database, "--command", before])
+            .args(["--file", "-"]);
+        client
+    }
+
+    /// On PostgreSQL others wait meanwhile: roles belong to the whole server.
+    fn exclusive(&self) -> Option<impl Drop> {
+        (self.dialect == Dialect::Postgres).then(exclusive)
+    }
+
+    /// Everything that an installation may touch.
+    fn facts(&mut self, with_bodies: bool) -> Vec<String> {
+        let mut facts = Vec::new();
+        for select in catalog::selects(self.dialect, &self.graph.name, with_bodies) {
+            let rows = self
+                .session
+                .query(&select, &[])
+                .unwrap_or_else(|error| panic!("{error:#}\n\n{select}"));
+            facts.extend(rows.into_iter().flatten().flatten());
+        }
+        facts.sort();
+        facts
+    }
+
+    /// The rows that people and runs write, of one table after the other.
+    fn rows(&mut self) -> Vec<Vec<Row>> {
+        let mut tables = vec![
+            "control",
+            "policy",
+            "hold",
+            "setting",
+            "run",
+            "run_rule",
+            "run_table",
+        ];
+        if self.dialect != Dialect::Postgres {
+            tables.push("latch");
+        }
+        let row = match self.dialect {
+            Dialect::Postgres => "t::text",
+            Dialect::Mysql | Dialect::Mariadb => "t.*",
+        };
+        tables
+            .iter()
+            .map(|table| {
+                let sql = format!("SELECT {row} FROM {}.{table} AS t ORDER BY 1", self.control);
+                self.session.query(&sql, &[]).expect("a table of ours")
+            })
+            .collect()
+    }
+
+    fn call(&mut self, routine: &str, options: Value) -> Value {
+        call(
+            &mut self.session,
+            self.dialect,
+            &self.control,
+            routine,
+            &options,
+        )
+        .unwrap_or_else(|error| panic!("{routine}: {error:#}"))
+    }
+
+    /// Executes statements of a user; `W.` stands for the control schema.
+    fn by_hand(&mut self, sql: &str) {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        self.session
+            .execute(&sql)
+            .unwrap_or_else(|error| panic!("{error:#}\n\n{sql}"));
+    }
+
+    fn use_it(&mut self) {
+        self.by_hand("CALL W.arm()");
+        self.call("set_policy", json!({"scope": "1", "retention": "45d"}));
+        self.call("set_hold", json!({"key": 7, "reason": "audit"}));
+        self.call("set_setting", json!({"name": "retries", "value": 5}));
+        assert_eq!(self.call("run", json!({}))["status"], "done");
     }
 }
 
-/// Everything that an installation may touch, one line per fact, in a fixed order. Rights are listed one by one: no
-/// rights at all and the owner's own are written in several ways.
-const CATALOG: &str = "
-WITH
-space AS (
-    SELECT oid, nspname, nspowner, nspacl FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
-),
-grants (what, owner, acl) AS (
-    SELECT 'schema ' || nspname, nspowner, coalesce(nspacl, acldefault('n', nspowner)) FROM space
-    UNION ALL
-    SELECT 'database', datdba, coalesce(datacl, acldefault('d', datdba)) FROM pg_database WHERE datname = current_database()
-    UNION ALL
-    SELECT 'relation ' || c.oid::regclass, c.relowner, coalesce(c.relacl, acldefault(CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", c.relowner))
-    FROM pg_class AS c JOIN space AS s ON s.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'S')
-    UNION ALL
-    SELECT format('column %s.%s', a.attrelid::regclass, a.attname), c.relowner, a.attacl
-    FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN space AS s ON s.oid = c.relnamespace
-    UNION ALL
-    SELECT 'routine ' || p.oid::regprocedure, p.proowner, coalesce(p.proacl, acldefault('f', p.proowner))
-    FROM pg_proc AS p JOIN space AS s ON s.oid = p.pronamespace
-),
-facts (fact) AS (
-    SELECT format('%s: owner %s, %s may %s%s', g.what, g.owner::regrole, CASE a.grantee WHEN 0 THEN 'everybody' ELSE a.grantee::regrole::text END, a.privilege_type, CASE WHEN a.is_grantable THEN ' and grant it' END)
-    FROM grants AS g CROSS JOIN LATERAL aclexplode(g.acl) AS a
-    UNION ALL
-    SELECT format('column %s.%s %s %s %s', a.attrelid::regclass, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
-    FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN space AS s ON s.oid = c.relnamespace
-    LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-    WHERE a.attnum > 0 AND NOT a.attisdropped
-    UNION ALL
-    SELECT format('index %s %s', pg_get_indexdef(i.indexrelid), i.indisvalid)
-    FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN space AS s ON s.oid = c.relnamespace
-    UNION ALL
-    SELECT 'view ' || c.oid::regclass || pg_get_viewdef(c.oid) FROM pg_class AS c JOIN space AS s ON s.oid = c.relnamespace WHERE c.relkind = 'v'
-    UNION ALL
-    SELECT format('constraint %s on %s: %s', o.conname, o.conrelid::regclass, pg_get_constraintdef(o.oid))
-    FROM pg_constraint AS o JOIN space AS s ON s.oid = o.connamespace
-    UNION ALL
-    SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p JOIN space AS s ON s.oid = p.pronamespace
-    UNION ALL
-    SELECT format('comment on %s: %s', pg_describe_object(d.classoid, d.objoid, d.objsubid), d.description)
-    FROM pg_description AS d WHERE pg_describe_object(d.classoid, d.objoid, d.objsubid) LIKE '%windrow%'
-    UNION ALL
-    SELECT 'trigger ' || pg_get_triggerdef(t.oid) FROM pg_trigger AS t
-    UNION ALL
-    SELECT format('role %s login %s super %s', r.rolname, r.rolcanlogin, r.rolsuper) FROM pg_roles AS r WHERE r.rolname LIKE 'windrow\\_' || $1 || '\\_%'
-    UNION ALL
-    SELECT format('role %s is a member of %s', m.member::regrole, m.roleid::regrole) FROM pg_auth_members AS m
-    WHERE m.roleid::regrole::text LIKE 'windrow\\_' || $1 || '\\_%'
-)
-SELECT coalesce(fact, 'NULL') FROM facts ORDER BY 1
-";
-
-fn catalog(database: &mut Database, graph: &Graph) -> Vec<String> {
-    database
-        .client
-        .query(CATALOG, &[&graph.name])
-        .expect("the catalog can be read")
-        .iter()
-        .map(|row| row.get(0))
-        .collect()
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.dialect != Dialect::Postgres {
+            let (database, control) = (&self.database, &self.control);
+            // What cannot be dropped is gone with the server.
+            let _ = self.session.execute(&format!(
+                "DROP DATABASE IF EXISTS {database}; DROP DATABASE IF EXISTS {control}"
+            ));
+        }
+    }
 }
 
-/// The rows that people and runs write, besides the ledger.
-fn control_rows(database: &mut Database) -> Vec<String> {
-    let tables = ["control", "policy", "hold", "setting", "run", "run_rule"];
-    let selects = tables.map(|table| format!("SELECT '{table}' || t::text FROM W.{table} AS t"));
-    database.texts(&format!("{} ORDER BY 1", selects.join(" UNION ALL ")))
+fn installation(path: &str) -> bool {
+    is_numbered(path) && !path.contains("/90_")
+}
+
+fn uninstallation(path: &str) -> bool {
+    path.contains("/90_")
 }
 
 #[track_caller]
@@ -100,194 +268,187 @@ fn assert_same(before: &[String], after: &[String]) {
     assert_eq!(before.len(), after.len());
 }
 
-#[test]
-fn installing_twice_changes_nothing() {
-    let graph = graph("twice");
-    let mut database = Database::bare();
-    database.install(&graph);
-    database.arm();
-    database
-        .set_policy(json!({"scope": "1", "retention": "45d", "artifacts": false}))
-        .expect("a policy");
-    database
-        .set_hold(json!({"key": 7, "reason": "audit"}))
-        .expect("a hold");
-    database.set_setting("retries", 5).expect("a setting");
-    database.run(json!({})).expect("a run");
-    let facts = catalog(&mut database, &graph);
-    let rows = control_rows(&mut database);
-    assert!(
-        facts.len() > 600 && rows.len() == 6,
-        "{} {}",
-        facts.len(),
-        rows.len()
-    );
-    database.install(&graph);
-    assert_same(&facts, &catalog(&mut database, &graph));
-    assert_same(&rows, &control_rows(&mut database));
-}
-
-#[test]
-fn psql_installs_what_windrow_installs() {
-    let graph = graph("psql");
-    let mut by_statement = Database::bare();
-    by_statement.install(&graph);
-    let mut by_file = Database::bare();
-    by_file.control = by_statement.control.clone();
-    psql(&by_file, &graph, |name| {
-        is_numbered(name) && !name.starts_with("90_")
-    });
-    let facts = catalog(&mut by_statement, &graph);
-    assert_same(&facts, &catalog(&mut by_file, &graph));
-    // And on top of what windrow installed.
-    psql(&by_statement, &graph, |name| {
-        is_numbered(name) && !name.starts_with("90_")
-    });
-    assert_same(&facts, &catalog(&mut by_statement, &graph));
-    // The file of checks reads only.
-    psql(&by_file, &graph, |name| name == "verify.sql");
-    assert_same(&facts, &catalog(&mut by_file, &graph));
-}
-
-/// Applies the files of a bundle as a DBA would.
-fn psql(database: &Database, graph: &Graph, wanted: impl Fn(&str) -> bool) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let _only = exclusive();
-    for file in bundle(graph).files {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        if !wanted(name) {
-            continue;
-        }
-        let path = directory.path().join(name);
-        fs::write(&path, &file.text).expect("a file");
-        let answer = psql_file(database, &path);
-        assert!(
-            answer.status.success(),
-            "{name}: {}",
-            String::from_utf8_lossy(&answer.stderr)
-        );
+fn installing_twice_changes_nothing(dialect: Dialect) {
+    let mut place = Place::new(dialect, "twice");
+    let [plain, odd] = place.befores();
+    place.apply(plain, installation);
+    place.use_it();
+    let (facts, rows) = (place.facts(true), place.rows());
+    assert!(facts.len() > 400, "{}", facts.len());
+    assert!(rows.iter().all(|table| !table.is_empty()), "{rows:?}");
+    for before in [plain, odd] {
+        place.apply(before, installation);
+        assert_same(&facts, &place.facts(true));
+        assert_eq!(rows, place.rows());
     }
 }
 
-fn psql_file(database: &Database, path: &Path) -> std::process::Output {
-    server()
-        .bin("psql")
-        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
-        .args(["--dbname", &database.name])
-        .arg("--file")
-        .arg(path)
-        .output()
-        .expect("psql runs")
+fn the_client_installs_what_windrow_installs(dialect: Dialect) {
+    let mut place = Place::new(dialect, "by_client");
+    let [plain, odd] = place.befores();
+    // Of MariaDB's client, without the comments.
+    let with_bodies = dialect != Dialect::Mariadb;
+    let bare = place.facts(true);
+    place.apply(plain, installation);
+    let facts = place.facts(with_bodies);
+    place.apply(plain, uninstallation);
+    assert_same(&bare, &place.facts(true));
+    for before in [plain, odd] {
+        place.apply_by_client(before, installation);
+        assert_same(&facts, &place.facts(with_bodies));
+        let answer = place.call("verify", json!({}));
+        for check in answer["checks"].as_array().expect("checks") {
+            assert!(
+                check["check"] != "routine" || check["severity"] == "ok",
+                "{check}"
+            );
+        }
+        // The file of checks reads only.
+        place.apply_by_client(before, |path| path.ends_with("/verify.sql"));
+        assert_same(&facts, &place.facts(with_bodies));
+    }
+    // And on top of what the client installed.
+    place.apply(plain, installation);
+    assert_same(&facts, &place.facts(with_bodies));
 }
 
-#[test]
-fn uninstalling_leaves_the_catalog_as_it_was() {
-    let graph = graph("undone");
-    let mut database = Database::bare();
-    let before = catalog(&mut database, &graph);
-    database.install(&graph);
-    database.arm();
-    database.run(json!({})).expect("a run");
-    database.uninstall(&graph);
-    assert_same(&before, &catalog(&mut database, &graph));
+fn uninstalling_leaves_the_catalog_as_it_was(dialect: Dialect) {
+    let mut place = Place::new(dialect, "undone");
+    let [plain, odd] = place.befores();
+    let before = place.facts(true);
+    assert!(before.len() > 100, "{}", before.len());
+    place.apply(plain, installation);
+    place.use_it();
+    assert!(place.facts(true).len() > before.len() + 300);
+    place.apply(plain, uninstallation);
+    assert_same(&before, &place.facts(true));
     // Once more: nothing to undo is no error. And a second life.
-    database.uninstall(&graph);
-    assert_same(&before, &catalog(&mut database, &graph));
-    database.install(&graph);
-    psql(&database, &graph, |name| name.starts_with("90_"));
-    assert_same(&before, &catalog(&mut database, &graph));
+    place.apply(odd, uninstallation);
+    assert_same(&before, &place.facts(true));
+    place.apply(odd, installation);
+    place.use_it();
+    place.apply_by_client(odd, uninstallation);
+    assert_same(&before, &place.facts(true));
 }
 
-#[test]
-fn roles_that_another_database_needs_survive_the_uninstallation() {
-    let graph = graph("neighbours");
-    let mut one = Database::bare();
-    let mut two = Database::bare();
-    one.install(&graph);
-    two.install(&graph);
-    let facts = catalog(&mut two, &graph);
-    one.uninstall(&graph);
-    assert_same(&facts, &catalog(&mut two, &graph));
-    two.arm();
-    assert_eq!(two.run(json!({})).expect("a run")["status"], "done");
+/// What was applied before an error stays, and the files are applied again from the first.
+fn an_installation_that_broke_off_is_finished_by_the_next(dialect: Dialect) {
+    let mut place = Place::new(dialect, "broken");
+    let [plain, _] = place.befores();
+    place.apply(plain, installation);
+    let facts = place.facts(true);
+    let statements = place.statements(installation);
+    let count = statements.len();
+    assert!(count > 100, "{count}");
+    for end in [3, count / 8, count / 3, count / 2, count - 10, count - 1] {
+        place.apply(plain, uninstallation);
+        place.execute(plain, &statements[..end]);
+        place.apply(plain, installation);
+        assert_same(&facts, &place.facts(true));
+        place.use_it();
+    }
 }
 
-/// What verify() does not find as it should be: check, object and severity.
-fn findings(database: &mut Database) -> Vec<(String, String, String)> {
-    let answer = database.verify().expect("a verification");
-    let text = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
-    let found: Vec<_> = answer["checks"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|check| check["severity"] != "ok")
+/// What verify() does not find as it should be: check, object and severity. The servers of the tests schedule nothing.
+fn findings(place: &mut Place) -> Vec<String> {
+    let answer = place.call("verify", json!({}));
+    let checks = answer["checks"].as_array().expect("checks").iter();
+    checks
+        .filter(|check| check["severity"] != "ok" && check["object"] != "event_scheduler")
         .map(|check| {
-            (
-                text(check, "check"),
-                text(check, "object"),
-                text(check, "severity"),
-            )
+            let text = |name: &str| check[name].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}", text("severity"), text("check"), text("object"))
         })
-        .collect();
-    let clean = !found.iter().any(|(.., severity)| severity == "violation");
-    assert_eq!(answer["clean"], clean);
-    found
+        .collect()
 }
 
-fn finding(check: &str, object: &str, severity: &str) -> (String, String, String) {
-    (check.to_owned(), object.to_owned(), severity.to_owned())
-}
-
-#[test]
-fn what_was_changed_by_hand_is_seen() {
-    let graph = dolphinscheduler(Shared::Closed);
-    let mut database = Database::bare();
-    database.execute("INSERT INTO t_ds_alert (workflow_instance_id) VALUES (4711)");
-    database.install(&graph);
+fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
+    let mut place = Place::new(dialect, "by_hand");
+    let [plain, _] = place.befores();
+    place.by_hand("INSERT INTO t_ds_alert (workflow_instance_id) VALUES (4711)");
+    place.apply(plain, installation);
     assert_eq!(
-        findings(&mut database),
+        findings(&mut place),
         [
-            finding("orphans", "t_ds_alert.workflow_instance_id", "violation"),
-            finding("armed", "dolphinscheduler", "notice"),
+            "violation orphans t_ds_alert.workflow_instance_id",
+            "notice armed by_hand"
         ]
     );
     // What was there before someone said that windrow may start is not its fault.
-    database.arm();
-    let before = finding("orphans", "t_ds_alert.workflow_instance_id", "notice");
-    assert_eq!(findings(&mut database), std::slice::from_ref(&before));
-
-    database.execute("INSERT INTO t_ds_alert (workflow_instance_id) VALUES (4712)");
-    database.execute("INSERT INTO t_ds_command (workflow_definition_code, workflow_instance_id) VALUES (1, 0), (1, 9)");
+    place.use_it();
+    let facts = place.facts(true);
+    let before = "notice orphans t_ds_alert.workflow_instance_id";
+    assert_eq!(findings(&mut place), [before]);
+    place.by_hand("INSERT INTO t_ds_alert (workflow_instance_id) VALUES (4712)");
+    place.by_hand("INSERT INTO t_ds_command (workflow_definition_code, workflow_instance_id) VALUES (1, 0), (1, 9)");
     assert_eq!(
-        findings(&mut database),
+        findings(&mut place),
         [
-            finding("orphans", "t_ds_alert.workflow_instance_id", "violation"),
-            finding("orphans", "t_ds_command.workflow_instance_id", "violation"),
+            "violation orphans t_ds_alert.workflow_instance_id",
+            "violation orphans t_ds_command.workflow_instance_id",
         ]
     );
-    database.execute(
+    place.by_hand(
         "DELETE FROM t_ds_command; DELETE FROM t_ds_alert WHERE workflow_instance_id = 4712",
     );
-    assert_eq!(findings(&mut database), std::slice::from_ref(&before));
+    assert_eq!(findings(&mut place), [before]);
 
     // A routine, edited: its comment still tells what it was.
-    let body = database.texts("SELECT pg_get_functiondef('W.workflow_instances_judge'::regproc)");
-    database.execute(&body[0].replace("NOT m.final", "m.final IS NULL"));
-    database.execute("DROP FUNCTION W.record_skips");
-    database.execute("DROP INDEX windrow_t_ds_command_workflow_instance_id");
-    assert_eq!(
-        findings(&mut database),
-        [
-            before.clone(),
-            finding("routine", "record_skips", "violation"),
-            finding("routine", "workflow_instances_judge", "violation"),
-            finding(
-                "index",
-                "windrow_t_ds_command_workflow_instance_id",
-                "violation"
-            ),
-        ]
-    );
-    database.install(&graph);
-    assert_eq!(findings(&mut database), [before]);
+    let statements = place.statements(installation);
+    let judge = statements
+        .iter()
+        .find(|statement| {
+            statement.what.starts_with("create ")
+                && statement.what.ends_with(".workflow_instances_judge")
+        })
+        .expect("the routine");
+    let mut edited = judge.clone();
+    edited.sql = edited.sql.replace("NOT m.final", "m.final IS NULL");
+    assert_ne!(edited.sql, judge.sql);
+    match dialect {
+        Dialect::Postgres => {
+            place.execute(plain, &[edited]);
+            place.by_hand("DROP FUNCTION W.record_skips; DROP INDEX windrow_t_ds_command_workflow_instance_id");
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            place.by_hand("DROP PROCEDURE W.workflow_instances_judge");
+            place.execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin", &[edited]);
+            place.by_hand("DROP PROCEDURE W.record_skips; DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command");
+            place.by_hand("ALTER EVENT W.run DO DO 1");
+        }
+    }
+    let mut found = vec![
+        before,
+        "violation routine record_skips",
+        "violation routine workflow_instances_judge",
+        "violation index windrow_t_ds_command_workflow_instance_id",
+    ];
+    if dialect != Dialect::Postgres {
+        found.push("violation schedule by_hand");
+    }
+    assert_eq!(findings(&mut place), found);
+    if dialect != Dialect::Postgres {
+        place.by_hand("DROP EVENT W.run");
+        let answer = place.call("verify", json!({}));
+        let mut told = answer["checks"].as_array().expect("checks").iter();
+        let event = "no event: nothing runs by itself";
+        assert!(told.any(|check| check["detail"] == event), "{answer}");
+    }
+    place.apply(plain, installation);
+    assert_eq!(findings(&mut place), [before]);
+    assert_same(&facts, &place.facts(true));
+}
+
+/// Roles belong to the whole server of PostgreSQL, a control schema to one database.
+#[test]
+fn roles_that_another_database_needs_survive_the_uninstallation() {
+    let one = Place::new(Dialect::Postgres, "neighbours");
+    let mut two = Place::new(Dialect::Postgres, "neighbours");
+    let [plain, _] = one.befores();
+    one.apply(plain, installation);
+    two.apply(plain, installation);
+    let facts = two.facts(true);
+    one.apply(plain, uninstallation);
+    assert_same(&facts, &two.facts(true));
+    two.use_it();
 }

@@ -90,3 +90,11 @@ IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
     SET v_errno = 1317, v_sqlstate = '70100';
 END IF;
 {%- endmacro diagnose %}
+
+{#- The rows t of a table that name a row of the work table of an edge. -#}
+{% macro named(control, edge, table, break) -%}
+FROM {{ control }}.{{ edge.keys }} AS w
+{%- if edge.between %}{{ break }}STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
+{%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
+{%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}
+{%- endmacro named %}

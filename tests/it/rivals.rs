@@ -14,6 +14,7 @@ use crate::support::installation::on_every_server;
 on_every_server!(
     a_family_with_a_locked_member_is_skipped_without_waiting,
     a_locked_row_of_a_child_table_is_retried_then_recorded,
+    a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way,
     in_a_deadlock_the_purge_gives_way,
     a_child_that_comes_under_a_locked_parent_is_no_orphan,
     what_writers_touch_is_never_deleted,
@@ -111,6 +112,47 @@ fn a_locked_row_of_a_child_table_is_retried_then_recorded(dialect: Dialect) -> R
     client.run(&json!({}))?;
     ensure!(!client.is_there(key)?);
     client.check_whole()
+}
+
+/// A table that is scanned instead of looked up waits for rows of strangers: where there are few, a scan looks cheap.
+fn a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way(dialect: Dialect) -> Result<()> {
+    let history = History::shared(dialect)?;
+    let mut client = history.connect()?;
+    client.set("batch_families", 20)?;
+    let mut rival = history.connect()?;
+    rival.execute("BEGIN")?;
+    for rows in [1, 3] {
+        for (table, columns) in [
+            ("alert", &["workflow_instance_id"][..]),
+            ("alert_send_status", &["alert_id"]),
+            ("command", &["workflow_instance_id"]),
+            ("error_command", &["workflow_instance_id"]),
+            (
+                "relation_sub_workflow",
+                &["parent_workflow_instance_id", "sub_workflow_instance_id"],
+            ),
+            ("serial_command", &["workflow_instance_id"]),
+            ("task_group_queue", &["workflow_instance_id", "task_id"]),
+            ("task_instance_context", &["task_instance_id"]),
+        ] {
+            let table = format!("t_ds_{table}");
+            rival.execute("ROLLBACK")?;
+            let keep = client.number(&format!(
+                "SELECT COALESCE(MIN(k.id), 0) FROM (SELECT id FROM {table} ORDER BY id DESC LIMIT {rows}) AS k"
+            ))?;
+            client.execute(&format!("DELETE FROM {table} WHERE id < {keep}"))?;
+            for column in columns {
+                client.execute(&format!("UPDATE {table} SET {column} = -id"))?;
+            }
+            rival.execute(&format!("BEGIN; SELECT id FROM {table} FOR UPDATE"))?;
+            let (_, rule) = client.run_rule(&json!({"run_families": 5, "time_budget": "2s"}))?;
+            ensure!(
+                rule["retries"] == 0 && rule["skipped"]["LOCKED"].is_null(),
+                "{rows} rows of {table}: {rule}"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The application updates a task, then its instance: the opposite order.

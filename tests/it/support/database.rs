@@ -83,29 +83,6 @@ impl Database {
         }
     }
 
-    /// A further session of the superuser.
-    pub(crate) fn connect(&self) -> Client {
-        connect(&self.name)
-    }
-
-    /// Applies every numbered file except the uninstallation, statement by statement.
-    pub(crate) fn install(&mut self, graph: &Graph) {
-        let _only = lock();
-        apply(&mut self.connect(), &bundle(graph));
-        self.control = render::control_name(graph);
-    }
-
-    /// Applies the uninstallation, statement by statement.
-    pub(crate) fn uninstall(&mut self, graph: &Graph) {
-        let _only = lock();
-        let mut client = self.connect();
-        for file in bundle(graph).files {
-            if file.path.contains("/90_") {
-                apply_file(&mut client, &file);
-            }
-        }
-    }
-
     pub(crate) fn arm(&mut self) {
         let sql = format!("CALL {}.arm()", self.control);
         self.client.batch_execute(&sql).expect("arm() works");

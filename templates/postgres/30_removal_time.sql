@@ -274,13 +274,7 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
 
     SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
@@ -681,42 +675,8 @@ BEGIN
 {%- endfor %}
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
-    END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-    ELSE
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
+        {{ w::after_purge(control=control, rule=rule) }}
+    {{ w::record_purge(control=control, rule=rule) }}
     RETURN v_skipped;
 END
 $windrow$;

@@ -111,3 +111,58 @@ SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), 
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
 {%- endmacro preview_fields %}
+
+{#- What a batch does first in its transaction. -#}
+{% macro begin_batch(lock_class, hidden) -%}
+IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide {{ hidden }}.';
+    END IF;
+
+    -- A hold that is being written waits for this batch, or this batch for it.
+    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+{%- endmacro begin_batch %}
+
+{#- The end of the block around a purge of one family: what its error means. -#}
+{% macro after_purge(control, rule) -%}
+IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RAISE;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+{%- endmacro after_purge %}
+
+{#- What a purge of one family writes into the ledger: v_rows by table, or v_skipped. -#}
+{% macro record_purge(control, rule) -%}
+IF v_skipped = 'NOT_A_ROOT' THEN
+        RETURN v_skipped;
+    END IF;
+    IF v_skipped IS NULL THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET families = r.families + 1,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+    ELSE
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+{%- endmacro record_purge %}

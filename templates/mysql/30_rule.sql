@@ -879,9 +879,7 @@ COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
-{%- if maria %}
     DECLARE v_any     boolean;
-{%- endif %}
     DECLARE v_message varchar(128);
     SET o_rows = '[{{ rule.zeros }}]';
     CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
@@ -920,14 +918,17 @@ BEGIN
           AND s.scope IS NULL{% endif %};
 {%- endfor %}
         SET o_rows = '';
-{%- if maria %}
-        -- MariaDB scans a table that is nearly empty, and a DELETE that scans waits for the rows of strangers: look first, by
-        -- a SELECT of its own, as IF (SELECT …) locks what it reads.
-{%- endif %}
+        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
+        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
 {%- for step in rule.steps %}
 
         -- {{ step.why }}
-{%- if maria and not loop.last %}
+{%- if loop.last %}
+        DELETE t
+        {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
+        ") }};
+        SET v_rows = ROW_COUNT();
+{%- else %}
         SET v_rows = 0;
 {%- for edge in step.edges %}
         SELECT EXISTS (
@@ -941,13 +942,6 @@ BEGIN
             ") }};
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
-{%- endfor %}
-{%- else %}
-{%- for edge in step.edges %}
-        DELETE t
-        {{ w::named(control=control, edge=edge, table=step.table, break="
-        ") }};
-        SET v_rows = {% if not loop.first %}v_rows + {% endif %}ROW_COUNT();
 {%- endfor %}
 {%- endif %}
         SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);

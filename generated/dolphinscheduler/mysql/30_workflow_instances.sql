@@ -809,10 +809,11 @@ CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinschedu
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 657a75e29764]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 377ccf6ada3e]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
+    DECLARE v_any     boolean;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
     CALL windrow_dolphinscheduler.workflow_instances_judge(p_purge, true, o_families);
@@ -837,90 +838,196 @@ BEGIN
         WHERE t.`log_path` <> ''
           AND s.scope IS NULL;
         SET o_rows = '';
+        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
+        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
 
         -- t_ds_alert_send_status: rows belong to t_ds_alert.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, v_rows);
 
         -- t_ds_alert: rows belong to t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_command: rows belong to t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_error_command: rows belong to t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id;
-        SET v_rows = v_rows + ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = v_rows + ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`;
-        SET v_rows = v_rows + ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
-        SET v_rows = ROW_COUNT();
+        SET v_rows = 0;
+        SELECT EXISTS (
+            SELECT 1
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id
+        ) INTO v_any;
+        IF v_any THEN
+            DELETE t
+            FROM windrow_dolphinscheduler.work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
         -- t_ds_workflow_instance: the members themselves go last.

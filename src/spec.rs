@@ -219,7 +219,12 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "1d"))]
     pub safety_lag: Option<Text>,
-    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given.
+    /// What a day is, where a retention is counted in days.
+    #[serde(default)]
+    #[schemars(with = "Days", extend("default" = "24h"))]
+    pub days: Option<Spanned<Days>>,
+    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given. What `from` and
+    /// `by_value` say is by this column, too.
     #[serde(default)]
     #[schemars(with = "String", example = &"project_code bigint")]
     pub per: Option<Text>,
@@ -227,6 +232,31 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub opt_in: Option<Spanned<bool>>,
+    /// A table that says how long what is kept whose `per` names its row: `table: key -> column unit`. NULL there means
+    /// the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^.+:.+->.+\s(days|hours|minutes|seconds)\s*$"),
+        example = &"definition: id -> keep_days days"
+    )]
+    pub from: Option<Text>,
+    /// Retention by value of `per`. Another value means the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>", extend("minProperties" = 1))]
+    pub by_value: Option<Spanned<BTreeMap<Text, Text>>>,
+}
+
+/// What a day is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Days {
+    /// 24 hours.
+    #[default]
+    #[serde(rename = "24h")]
+    Hours,
+    /// From a time of the clock in the spec's `time_zone` to the same time on the next day of the calendar.
+    #[serde(rename = "calendar")]
+    Calendar,
 }
 
 /// How much a run takes at once.

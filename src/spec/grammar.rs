@@ -63,6 +63,19 @@ pub struct MemberText {
     pub columns: Vec<Text>,
 }
 
+/// `table: key -> column unit`.
+#[derive(Clone, Debug)]
+pub struct SourceText {
+    /// The table of the definitions.
+    pub table: Text,
+    /// The column that tells its rows apart.
+    pub key: Text,
+    /// The column with the retention.
+    pub column: Text,
+    /// What the column counts.
+    pub unit: Text,
+}
+
 /// A figure of the report.
 #[derive(Clone, Debug)]
 pub enum FigureText {
@@ -182,6 +195,28 @@ pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> 
         table,
         parent,
         child,
+    })
+}
+
+/// Reads `table: key -> column unit`.
+pub fn source(text: &str, whole: &Text) -> Result<SourceText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `table: key -> column days`, with what the column counts: `days`, `hours`, `minutes` or `seconds`",
+    )?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Colon)?;
+    let key = cursor.name("a column")?;
+    cursor.expect(&Token::Arrow)?;
+    let column = cursor.name("a column")?;
+    let unit = cursor.name("a unit")?;
+    cursor.end()?;
+    Ok(SourceText {
+        table,
+        key,
+        column,
+        unit,
     })
 }
 

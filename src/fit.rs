@@ -448,6 +448,11 @@ fn table_findings(
     {
         column_finding(table, column, dialect, live, found);
     }
+    // What names a row of another table is no key, and nobody else has looked at it.
+    let others = graph.tables.iter().flat_map(|other| &other.edges);
+    for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
+        column_finding(table, &edge.parent_column, dialect, live, found);
+    }
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
     }
@@ -793,7 +798,7 @@ fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         .tables
         .iter()
         .flat_map(|table| &table.edges)
-        .filter(|edge| edge.further.is_empty())
+        .filter(|edge| edge.further.is_empty() && !edge.alone)
         .map(|edge| edge.column.name.as_str())
         .collect();
     for (name, live) in &catalog.tables {

@@ -99,6 +99,8 @@ pub struct Edge {
     pub none: Option<Literal>,
     /// What becomes of the row when the parent row is due.
     pub action: Action,
+    /// Whether it is the parent that names the row, so that one which no parent names is no orphan.
+    pub alone: bool,
 }
 
 /// What becomes of a row that names a row which is due.

@@ -714,6 +714,8 @@ struct RuleView {
     table_literal: String,
     table_list: String,
     key: String,
+    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
+    key_cast: &'static str,
     key_name: String,
     end_time: String,
     end_time_name: String,
@@ -930,6 +932,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
                 .table(*id)
                 .edges
                 .iter()
+                .filter(|edge| !edge.alone)
                 .map(|edge| orphan_view(graph, *id, edge, dialect))
         })
         .collect();
@@ -1426,6 +1429,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 .join(", "),
         ),
         key: dialect.ident(&key.name),
+        key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &rule.end_time.name),

@@ -95,13 +95,14 @@ pub struct Table {
     #[schemars(with = "Vec<String>", example = ["dag_id varchar, run_id varchar"])]
     pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
-    /// belong to that row but keeps it, and its whole family, for as long as it is there. A key of several columns is named
-    /// `column, column -> table(column, column)`.
+    /// belong to that row but keeps it, and its whole family, for as long as it is there. With `or alone` it is the other
+    /// row that names this one, by any of its columns, and a row that none names is no orphan. A key of several columns is
+    /// named `column, column -> table(column, column)`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r"->.+(\..+|\(.+\))")),
-        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict"]
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Text>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.

@@ -124,7 +124,7 @@ will do. A row goes with a family or keeps one.",
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict]`, or `a, b -> table(a, b)`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | or alone]`, or `a, b -> table(a, b)`; a \
 relation is `table: parent_column -> child_column`; a source of retentions is `table: key -> column days`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),

@@ -102,7 +102,7 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per and rule.opt_in %}
-    SELECT r.{{ rule.key }}, r.{{ rule.end_time }}
+    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.end_time }}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
     CROSS JOIN LATERAL (
         SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
@@ -119,7 +119,7 @@ BEGIN
     ORDER BY r.{{ rule.end_time }}, r.{{ rule.key }}
     LIMIT p_limit;
 {%- else %}
-    SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    SELECT i.{{ rule.key }}{{ rule.key_cast }}, i.{{ rule.end_time }}
     FROM {{ rule.table }} AS i
     {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s

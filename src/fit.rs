@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::bundle::Probe;
-use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Edge, Graph, Kind, Rule, Table, Timed};
+use crate::graph::{Column, Definition, Edge, Graph, Kind, Rule, Source, Table, Timed};
 use crate::plan;
 use crate::render::home;
 
@@ -193,6 +193,10 @@ pub fn names(graph: &Graph) -> Vec<&str> {
                 .flat_map(|reference| [&reference.table, &reference.column]);
             ended.chain(families.chain(references).map(String::as_str))
         });
+        let source = definition(rule).into_iter().flat_map(|it| {
+            let names = [&it.table, &it.key.name, &it.column];
+            names.map(String::as_str)
+        });
         conditions
             .map(|condition| &condition.column)
             .chain([&rule.end_time])
@@ -200,6 +204,7 @@ pub fn names(graph: &Graph) -> Vec<&str> {
             .map(|column| column.name.as_str())
             .chain(artifacts)
             .chain(timed)
+            .chain(source)
     });
     let ignored = graph.ignored.iter().map(|ignored| ignored.table.as_str());
     tables.chain(rules).chain(ignored).collect()
@@ -252,6 +257,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }
+        }
+        if let Some(definition) = definition(rule) {
+            definition_findings(definition, catalog, &mut found);
         }
         if let Some(timed) = &rule.timed {
             timed_findings(graph, rule, timed, catalog, &mut found);
@@ -440,6 +448,11 @@ fn table_findings(
     {
         column_finding(table, column, dialect, live, found);
     }
+    // What names a row of another table is no key, and nobody else has looked at it.
+    let others = graph.tables.iter().flat_map(|other| &other.edges);
+    for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
+        column_finding(table, &edge.parent_column, dialect, live, found);
+    }
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
     }
@@ -501,11 +514,7 @@ fn column_finding(
         found.push(missing_column(&table.name, &column.name, live));
         return;
     };
-    let kind = match dialect {
-        Dialect::Postgres => kind_of(&there.kind),
-        Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&there.kind),
-    };
-    let Some(kind) = kind else {
+    let Some(kind) = live_kind(dialect, there) else {
         let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
         found.push(
             error("type-differs", &object, message)
@@ -531,6 +540,13 @@ fn column_finding(
         }
         .help(help),
     );
+}
+
+fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
+    match dialect {
+        Dialect::Postgres => kind_of(&column.kind),
+        Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&column.kind),
+    }
 }
 
 /// The columns that a rule by time needs beside those of the edges, in its tables and in those that refer to them.
@@ -574,6 +590,46 @@ fn timed_findings(
             }
             Some(_) => {}
         }
+    }
+}
+
+/// The table that says how long something is kept, if one does.
+fn definition(rule: &Rule) -> Option<&Definition> {
+    match rule.retention.source.as_ref()? {
+        Source::Definition(definition) => Some(definition),
+        Source::Values(_) => None,
+    }
+}
+
+fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let Some(live) = catalog.tables.get(&definition.table) else {
+        found.push(
+            error(
+                "missing-table",
+                &definition.table,
+                "the table does not exist".to_owned(),
+            )
+            .help("`from` of a retention names it: is this spec for another version of the application?"),
+        );
+        return;
+    };
+    let table = Table {
+        name: definition.table.clone(),
+        key: vec![definition.key.clone()],
+        unique: Vec::new(),
+        indexed: Vec::new(),
+        edges: Vec::new(),
+    };
+    column_finding(&table, &definition.key, catalog.dialect, live, found);
+    unique_finding(&table, &table.key, live, found);
+    let Some(column) = live.column(&definition.column) else {
+        found.push(missing_column(&definition.table, &definition.column, live));
+        return;
+    };
+    if !live_kind(catalog.dialect, column).is_some_and(is_whole) {
+        let message = format!("is `{}`, and a retention is a whole number", column.kind);
+        let object = format!("{}.{}", definition.table, definition.column);
+        found.push(error("type-differs", &object, message));
     }
 }
 
@@ -742,7 +798,7 @@ fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         .tables
         .iter()
         .flat_map(|table| &table.edges)
-        .filter(|edge| edge.further.is_empty())
+        .filter(|edge| edge.further.is_empty() && !edge.alone)
         .map(|edge| edge.column.name.as_str())
         .collect();
     for (name, live) in &catalog.tables {

@@ -234,7 +234,7 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
 /// Oldest first, without a sort: the scope, then the time, then the key. A state in front of the time would force a sort.
 fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
     let mut columns = Vec::new();
-    if let (Some(per), true) = (&rule.retention.per, rule.retention.opt_in) {
+    if let (Some(per), true) = (&rule.retention.per, rule.retention.listed()) {
         columns.push(per.name.clone());
     }
     let mut whole_columns = columns.clone();

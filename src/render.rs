@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, TableId,
+    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Source, TableId,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
@@ -16,6 +16,7 @@ use via::ViaView;
 
 mod keeps;
 mod mysql_probes;
+mod source;
 mod timed;
 mod via;
 
@@ -234,7 +235,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         }
         let root = &graph.table(rule.root).name;
         let scope = match &rule.retention.per {
-            Some(per) if rule.retention.opt_in => {
+            Some(per) if rule.retention.listed() => {
                 let one = match per.kind {
                     Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
                     Kind::Varchar => "'1'",
@@ -642,10 +643,16 @@ struct SpecView {
     /// Whether there are rules by the end of families, and rules by a time of each row.
     by_end: bool,
     by_time: bool,
+    /// Whether a rule counts days of the calendar.
+    by_calendar: bool,
+    /// Whether a rule has no default retention.
+    no_default: bool,
     indexes: Vec<IndexView>,
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
     tables: Vec<TableView>,
+    /// The tables beside that say how long something is kept.
+    definitions: Vec<TableView>,
     roots: Vec<RootView>,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
@@ -667,7 +674,15 @@ struct RuleView {
     /// The quoted scope column, or empty.
     per: String,
     per_name: String,
+    /// Whether only those scopes are cleaned that the scope routine lists.
     opt_in: bool,
+    /// What says how long a scope without a policy is kept.
+    source: Option<source::SourceView>,
+    /// Whether days are those of the calendar, so that a cutoff needs more than a subtraction.
+    calendar: bool,
+    /// What MySQL's list of scopes holds first, and what stands there for ever: the cutoff, or the seconds to it.
+    measure: &'static str,
+    forever: &'static str,
     scope_type: &'static str,
     scope_pattern: String,
     time_type: &'static str,
@@ -676,10 +691,13 @@ struct RuleView {
     key_pattern: String,
     first_key: String,
     cutoff_of_policy: String,
+    cutoff_of_source: String,
     cutoff_of_default: String,
     cutoff_of_preview: String,
     age_of_oldest: String,
-    retention: i64,
+    /// The default retention in seconds, or NULL, and the one after which a family without one is counted.
+    retention: String,
+    overdue: i64,
     minimum: i64,
     minimum_text: String,
     safety_lag: i64,
@@ -696,6 +714,8 @@ struct RuleView {
     table_literal: String,
     table_list: String,
     key: String,
+    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
+    key_cast: &'static str,
     key_name: String,
     end_time: String,
     end_time_name: String,
@@ -735,6 +755,7 @@ struct RuleView {
     /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
     now_here: String,
     cutoff_now: String,
+    cutoff_now_source: String,
     cutoff_now_default: String,
     cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
@@ -911,6 +932,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
                 .table(*id)
                 .edges
                 .iter()
+                .filter(|edge| !edge.alone)
                 .map(|edge| orphan_view(graph, *id, edge, dialect))
         })
         .collect();
@@ -998,9 +1020,36 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator_routines,
         by_end: graph.rules.iter().any(|rule| rule.timed.is_none()),
         by_time: graph.rules.iter().any(|rule| rule.timed.is_some()),
+        by_calendar: rules.iter().any(|rule| rule.calendar),
+        no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
+        definitions: definitions(graph, dialect),
         rules,
         control,
     }
+}
+
+/// Tables that say how long something is kept and from which no row goes.
+fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
+    let sources = graph
+        .rules
+        .iter()
+        .filter_map(|rule| rule.retention.source.as_ref());
+    let mut names: Vec<&str> = sources
+        .filter_map(|source| match source {
+            Source::Definition(definition) => Some(definition.table.as_str()),
+            Source::Values(_) => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| TableView {
+            name: escaped(dialect, name),
+            table: dialect.qualified(home(graph, dialect), name),
+            deleted: false,
+        })
+        .collect()
 }
 
 /// An EVENT for a schedule of five cron fields in UTC, or of `N seconds`.
@@ -1147,15 +1196,45 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
     let before = |instant: &str, retention: &str| {
         format!("{instant} - INTERVAL GREATEST({retention}, {minimum}) + {lag} SECOND")
     };
-    let cutoff = |retention: &str| {
-        if postgres {
-            format!(
-                "(p_as_of - make_interval(secs => greatest({retention}, {minimum}) + {lag})){time_zone}"
-            )
-        } else {
-            local(graph, rule.end_time.kind, &before("p_as_of", retention))
-        }
+    // Where the clocks are never changed, a day of the calendar has 24 hours.
+    let calendar = rule.retention.calendar && fixed_offset(&graph.time_zone).is_none();
+    let zone_literal = dialect.text(
+        &match (rule.end_time.kind, fixed_offset(&graph.time_zone)) {
+            (Kind::Timestamptz, _) => "+00:00".to_owned(),
+            (_, None) => graph.time_zone.clone(),
+            (_, Some(seconds)) => format!(
+                "{}{:02}:{:02}",
+                if seconds < 0 { '-' } else { '+' },
+                seconds.abs() / 3600,
+                seconds.abs() / 60 % 60
+            ),
+        },
+    );
+    let cutoff = |retention: &str| match (postgres, calendar) {
+        (true, false) => format!(
+            "(p_as_of - make_interval(secs => greatest({retention}, {minimum}) + {lag})){time_zone}"
+        ),
+        (true, true) => format!(
+            "{}.days_before(p_as_of, greatest({retention}, {minimum}) + {lag}){time_zone}",
+            control_name(graph)
+        ),
+        (false, false) => format!(
+            "CONVERT_TZ(p_as_of - INTERVAL (GREATEST({retention}, {minimum}) + {lag}) SECOND, '+00:00', {zone_literal})"
+        ),
+        // The seconds only: the rest takes more than an expression.
+        (false, true) => format!("GREATEST({retention}, {minimum}) + {lag}"),
     };
+    let least_time = match rule.end_time.kind {
+        Kind::Timestamptz => "'1970-01-01 00:00:01'",
+        _ => "'1000-01-01 00:00:00'",
+    };
+    let coalesce = if postgres { "coalesce" } else { "COALESCE" };
+    let retention = rule
+        .retention
+        .default
+        .map_or("NULL".to_owned(), |it| it.to_string());
+    let overdue = rule.retention.default.unwrap_or(minimum);
+    let source = source::view(graph, rule, dialect);
     // A view knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is when it is compared.
     let now = match rule.end_time.kind {
         Kind::Timestamptz => "NOW(6)",
@@ -1256,7 +1335,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .map(|column| dialect.ident(&column.name))
             .unwrap_or_default(),
         per_name: per.map(|column| escaped(dialect, &column.name)).unwrap_or_default(),
-        opt_in: rule.retention.opt_in,
+        opt_in: rule.retention.listed(),
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
         scope_pattern: dialect.text(&per.map_or("^$".to_owned(), |column| pattern(dialect, column.kind))),
         time_type: dialect.kind(rule.end_time.kind),
@@ -1277,24 +1356,12 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         }),
         is_final,
         is_root,
-        least_time: match rule.end_time.kind {
-            Kind::Timestamptz => "'1970-01-01 00:00:01'",
-            _ => "'1000-01-01 00:00:00'",
-        },
+        least_time,
         greatest_time: match rule.end_time.kind {
             Kind::Timestamptz => "'2038-01-19 03:14:07'",
             _ => "'9999-12-31 23:59:59'",
         },
-        zone_literal: dialect.text(&match (rule.end_time.kind, fixed_offset(&graph.time_zone)) {
-            (Kind::Timestamptz, _) => "+00:00".to_owned(),
-            (_, None) => graph.time_zone.clone(),
-            (_, Some(seconds)) => format!(
-                "{}{:02}:{:02}",
-                if seconds < 0 { '-' } else { '+' },
-                seconds.abs() / 3600,
-                seconds.abs() / 60 % 60
-            ),
-        }),
+        zone_literal: zone_literal.clone(),
         scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
         scope_within_range: per.map_or("true".to_owned(), |column| {
             within_range(column.kind, "p_scope")
@@ -1308,22 +1375,27 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         key_as_text: format!("CAST(i.{} AS CHAR)", dialect.ident(&key.name)),
         now_here: local(graph, rule.end_time.kind, now),
         cutoff_now: cutoff_now("p.retention_seconds"),
-        cutoff_now_default: cutoff_now(&rule.retention.default.to_string()),
+        cutoff_now_source: source
+            .as_ref()
+            .map_or(String::new(), |source| cutoff_now(&source.seconds)),
+        cutoff_now_default: cutoff_now(&overdue.to_string()),
         cutoff_now_minimum: cutoff_now(&minimum.to_string()),
-        cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
-        cutoff_of_default: cutoff(&format!(
-            "coalesce(p_retention, {})",
-            rule.retention.default
-        )),
-        cutoff_of_preview: cutoff(&format!(
-            "coalesce(v_retention, {})",
-            rule.retention.default
-        )),
+        cutoff_of_policy: cutoff(&format!("{coalesce}(p_retention, p.retention_seconds)")),
+        cutoff_of_source: source.as_ref().map_or(String::new(), |source| {
+            cutoff(&format!("{coalesce}(p_retention, {})", source.seconds))
+        }),
+        cutoff_of_default: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
+        cutoff_of_preview: cutoff(&format!("{coalesce}(v_retention, {overdue})")),
         age_of_oldest: match rule.end_time.kind {
             Kind::Timestamptz => "clock_timestamp() - min(n.ended)".to_owned(),
             _ => format!("clock_timestamp(){time_zone} - min(n.ended)"),
         },
-        retention: rule.retention.default,
+        retention,
+        overdue,
+        source,
+        calendar,
+        measure: if calendar { "seconds" } else { "cutoff" },
+        forever: if calendar { "NULL" } else { least_time },
         minimum: rule.retention.minimum,
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
@@ -1357,6 +1429,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 .join(", "),
         ),
         key: dialect.ident(&key.name),
+        key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &rule.end_time.name),

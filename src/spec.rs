@@ -95,13 +95,14 @@ pub struct Table {
     #[schemars(with = "Vec<String>", example = ["dag_id varchar, run_id varchar"])]
     pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
-    /// belong to that row but keeps it, and its whole family, for as long as it is there. A key of several columns is named
-    /// `column, column -> table(column, column)`.
+    /// belong to that row but keeps it, and its whole family, for as long as it is there. With `or alone` it is the other
+    /// row that names this one, by any of its columns, and a row that none names is no orphan. A key of several columns is
+    /// named `column, column -> table(column, column)`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r"->.+(\..+|\(.+\))")),
-        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict"]
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Text>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
@@ -219,7 +220,12 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "1d"))]
     pub safety_lag: Option<Text>,
-    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given.
+    /// What a day is, where a retention is counted in days.
+    #[serde(default)]
+    #[schemars(with = "Days", extend("default" = "24h"))]
+    pub days: Option<Spanned<Days>>,
+    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given. What `from` and
+    /// `by_value` say is by this column, too.
     #[serde(default)]
     #[schemars(with = "String", example = &"project_code bigint")]
     pub per: Option<Text>,
@@ -227,6 +233,31 @@ pub struct Retention {
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub opt_in: Option<Spanned<bool>>,
+    /// A table that says how long what is kept whose `per` names its row: `table: key -> column unit`. NULL there means
+    /// the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^.+:.+->.+\s(days|hours|minutes|seconds)\s*$"),
+        example = &"definition: id -> keep_days days"
+    )]
+    pub from: Option<Text>,
+    /// Retention by value of `per`. Another value means the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>", extend("minProperties" = 1))]
+    pub by_value: Option<Spanned<BTreeMap<Text, Text>>>,
+}
+
+/// What a day is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Days {
+    /// 24 hours.
+    #[default]
+    #[serde(rename = "24h")]
+    Hours,
+    /// From a time of the clock in the spec's `time_zone` to the same time on the next day of the calendar.
+    #[serde(rename = "calendar")]
+    Calendar,
 }
 
 /// How much a run takes at once.

@@ -1,5 +1,6 @@
 //! Rules: who is eligible, when, and how much at once.
 
+mod retention;
 pub(super) mod timed;
 
 use std::collections::BTreeMap;
@@ -10,11 +11,11 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean, nearest};
 use crate::graph::names;
 use crate::graph::tables::Resolved;
 use crate::graph::{
-    Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, ReportField,
-    Retention, Rule, Shared, TableId,
+    Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, ReportField, Rule,
+    Shared, TableId,
 };
 use crate::spec::grammar::{self, FigureText};
-use crate::spec::{self, Scalar, Spec, Text, Values, duration, in_file_order};
+use crate::spec::{self, Scalar, Spec, Text, Values, in_file_order};
 
 /// Figures by name, and the document that alone has them.
 const FIGURES: [(&str, Figure, Option<Document>); 8] = [
@@ -138,7 +139,7 @@ fn rule(
         .end_time
         .as_ref()
         .and_then(|written| end_time(text, written, diagnostics));
-    let retention = retention(text, name, rule.retention.as_ref(), diagnostics);
+    let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let order = root.map_or(Vec::new(), |root| tables.order(root));
     check_keepers(name, &order, tables, diagnostics);
@@ -333,92 +334,6 @@ fn end_time(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Op
             read.kind.map_or(written.span(), |kind| kind.span()),
             format!("`{}` is `{}` and cannot be an end time", column.name.escape_debug(), names::kind_name(column.kind)),
             "an end time is a `timestamp` (zone-less, in the spec's `time_zone`) or a `timestamptz`",
-        ));
-        return None;
-    }
-    Some(column)
-}
-
-fn retention(
-    text: &str,
-    rule: &Text,
-    written: Option<&Spanned<spec::Retention>>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Retention> {
-    let default = written.and_then(|written| written.get_ref().default.as_ref());
-    let (Some(written), Some(default)) = (written, default) else {
-        diagnostics.push(Diagnostic::error(
-            "rule-without-retention",
-            written.map_or(rule.span(), |written| written.span()),
-            format!(
-                "rule `{}` does not say how long families are kept",
-                rule.get_ref().escape_debug()
-            ),
-            "add `retention = { default = \"30d\" }`",
-        ));
-        return None;
-    };
-    let written = written.get_ref();
-    let before = diagnostics.len();
-    let default_length = names::milliseconds(Some(default), 30 * DAY, 1_000, 1_000, diagnostics);
-    let minimum = names::milliseconds(written.minimum.as_ref(), 7 * DAY, 1_000, 1_000, diagnostics);
-    let clear = diagnostics.len() == before;
-    let safety_lag = names::milliseconds(written.safety_lag.as_ref(), DAY, 1_000, 0, diagnostics);
-    if clear && default_length < minimum {
-        let shown = duration::show(minimum);
-        let finding = Diagnostic::error(
-            "retention-under-minimum",
-            default.span(),
-            format!(
-                "the default retention `{}` is under the minimum `{shown}`",
-                default.get_ref()
-            ),
-            format!("keep families for at least `{shown}`, or lower `minimum`"),
-        );
-        diagnostics.push(match &written.minimum {
-            Some(minimum) => finding.related(minimum.span(), "the minimum"),
-            None => finding.labelled(format!("`minimum` is `{shown}` where it is left out")),
-        });
-    }
-    let per = written
-        .per
-        .as_ref()
-        .and_then(|per| scope(text, per, diagnostics));
-    let opt_in = written
-        .opt_in
-        .as_ref()
-        .is_some_and(|opt_in| *opt_in.get_ref());
-    if let (Some(flag), None, true) = (&written.opt_in, &written.per, opt_in) {
-        diagnostics.push(Diagnostic::error(
-            "opt-in-without-scope",
-            flag.span(),
-            "`opt_in` needs scopes that can opt in",
-            "add `per = \"column\"`: the column of the root table by which policies are set",
-        ));
-    }
-    Some(Retention {
-        default: default_length / 1_000,
-        minimum: minimum / 1_000,
-        safety_lag: safety_lag / 1_000,
-        per,
-        opt_in,
-    })
-}
-
-fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {
-    let read = grammar::column(text, written)
-        .map_err(|diagnostic| diagnostics.push(*diagnostic))
-        .ok()?;
-    let column = names::column(&read, Kind::Bigint, diagnostics)?;
-    if !names::identifies(column.kind) {
-        diagnostics.push(Diagnostic::error(
-            "type-mismatch",
-            read.kind.map_or(written.span(), |kind| kind.span()),
-            format!(
-                "policies cannot be set by a `{}`",
-                names::kind_name(column.kind)
-            ),
-            "scopes are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
         ));
         return None;
     }

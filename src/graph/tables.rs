@@ -461,7 +461,16 @@ fn edge(
         .iter()
         .map(|name| name.get_ref().as_str())
         .collect();
+    // What names a row need not be the only one that does.
+    let naming = edge.parent_columns.iter().filter(|_| edge.alone);
+    let naming: Vec<Column> = naming
+        .map(|name| Column {
+            name: name.get_ref().clone(),
+            kind: key.kind,
+        })
+        .collect();
     let keys = std::iter::once(&table.key).chain(&table.unique);
+    let keys = keys.chain(std::iter::once(&naming));
     let found = keys.clone().find(|columns| {
         let columns: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         columns == named && named.len() == edge.columns.len()
@@ -511,6 +520,7 @@ fn edge(
         } else {
             Action::Delete
         },
+        alone: edge.alone,
     })
 }
 

@@ -110,7 +110,9 @@ The control schema is `windrow_<name>`: a lower-case letter, then lower-case let
     ),
     (
         "invalid-value",
-        "A text with a NUL character is stored by no server, so it matches nothing.",
+        "\
+A text with a NUL character is stored by no server, and a value of `by_value` that is not spelt like those of its column \
+is equal to none of them: it matches nothing.",
     ),
     (
         "keeper-goes",
@@ -122,8 +124,8 @@ will do. A row goes with a family or keeps one.",
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict]`, or `a, b -> table(a, b)`; a \
-relation is `table: parent_column -> child_column`; a figure is its name or `rows of table`. Names with spaces or dots \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | or alone]`, or `a, b -> table(a, b)`; a \
+relation is `table: parent_column -> child_column`; a source of retentions is `table: key -> column days`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),
     (
@@ -151,6 +153,12 @@ no family goes before it has been over for so long. Whether it is over, only the
     (
         "opt-in-without-scope",
         "`opt_in = true` cleans only scopes with a policy, so `per` must name the column that holds the scope.",
+    ),
+    (
+        "opt-in-with-source",
+        "\
+With `opt_in = true` only scopes with a policy are cleaned, and each policy brings a retention of its own: what `from` or \
+`by_value` says would never count. Without it, policies override the source one by one.",
     ),
     (
         "out-of-range",
@@ -181,8 +189,8 @@ different ones. Otherwise a link would outlive one of its ends and lead to a fam
     (
         "retention-under-minimum",
         "\
-`minimum` is the floor that no policy, option or call can go under, so the default must not be under it. `minimum` is \
-`7d` where it is left out.",
+`minimum` is the floor that no policy, option or call can go under, so what the spec itself says must not be under it. \
+`minimum` is `7d` where it is left out.",
     ),
     (
         "root-not-listed",
@@ -195,7 +203,15 @@ different ones. Otherwise a link would outlive one of its ends and lead to a fam
     ),
     (
         "rule-without-retention",
-        "A rule must say how long ended families are kept: `retention = { default = \"30d\" }`.",
+        "\
+A rule must say how long ended families are kept: `retention = { default = \"30d\" }`, or where that is written (`from`, \
+`by_value`).",
+    ),
+    (
+        "source-without-scope",
+        "\
+`from` and `by_value` say how long the rows of a scope are kept, so `per` must name the column of the root table that \
+names the definition, or holds the value.",
     ),
     (
         "strategy-of-one-dialect",
@@ -211,6 +227,10 @@ another strategy there, or a spec of its own.",
     (
         "toml-syntax",
         "The text is not TOML. Nothing else was checked.",
+    ),
+    (
+        "two-sources",
+        "A retention comes from a table (`from`) or from the spec (`by_value`). Policies override either.",
     ),
     (
         "type-mismatch",

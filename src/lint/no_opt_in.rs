@@ -16,7 +16,8 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     rules(spec, graph)
         .filter_map(|(_, written, _)| written.retention.as_ref())
         .map(|retention| retention.get_ref())
-        .filter(|retention| retention.opt_in.is_none())
+        // Where a source decides, it is what each owner says.
+        .filter(|it| it.opt_in.is_none() && it.from.is_none() && it.by_value.is_none())
         .filter_map(|retention| retention.per.as_ref())
         .map(|per| {
             Diagnostic::warning(

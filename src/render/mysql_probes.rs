@@ -19,7 +19,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     let view = rule_view(graph, purge, dialect);
     let (key, table, end) = (&view.key, &view.table, &view.end_time);
     let root = graph.table(rule.root).name.clone();
-    let scope = if rule.retention.per.is_some() && rule.retention.opt_in {
+    let scope = if rule.retention.per.is_some() && rule.retention.listed() {
         // One scope after the other, each as a value of the column's own type.
         format!(
             "i.{per} = (SELECT s.{per} FROM {table} AS s WHERE s.{per} IS NOT NULL LIMIT 1) AND ",

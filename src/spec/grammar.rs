@@ -19,7 +19,8 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value] [restrict]`, or `column, column -> table(column, column) [restrict]`.
+/// `column [type] -> table.column [unless value] [restrict | or alone]`, or
+/// `column, column -> table(column, column) [restrict]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
     /// The child's columns; at least one.
@@ -32,6 +33,8 @@ pub struct EdgeText {
     pub none: Option<Spanned<NoneText>>,
     /// Whether a row keeps its parent, instead of going with it.
     pub restrict: bool,
+    /// Whether it is the parent that names the row, and most rows are named by none.
+    pub alone: bool,
 }
 
 /// The value after `unless`.
@@ -63,6 +66,19 @@ pub struct MemberText {
     pub columns: Vec<Text>,
 }
 
+/// `table: key -> column unit`.
+#[derive(Clone, Debug)]
+pub struct SourceText {
+    /// The table of the definitions.
+    pub table: Text,
+    /// The column that tells its rows apart.
+    pub key: Text,
+    /// The column with the retention.
+    pub column: Text,
+    /// What the column counts.
+    pub unit: Text,
+}
+
 /// A figure of the report.
 #[derive(Clone, Debug)]
 pub enum FigureText {
@@ -74,7 +90,8 @@ pub enum FigureText {
 
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
                     `unless value` if a value means no parent, \
-                    or `a, b -> table(a, b)` for several columns, and `restrict` if a row keeps its parent instead of going with it";
+                    or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
+                    and `or alone` if it is the parent that names the row";
 
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
@@ -95,7 +112,7 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
     Ok(column)
 }
 
-/// Reads `column [type] -> table.column [unless value] [restrict]`, or the form of several columns.
+/// Reads `column [type] -> table.column [unless value] [restrict | or alone]`, or the form of several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
     let mut columns = vec![cursor.column()?];
@@ -124,6 +141,10 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
         None
     };
     let restrict = cursor.take_word("restrict");
+    let alone = columns.len() == 1 && none.is_none() && !restrict && cursor.take_word("or");
+    if alone && !cursor.take_word("alone") {
+        return Err(cursor.expected("`alone`"));
+    }
     cursor.end()?;
     Ok(EdgeText {
         columns,
@@ -131,6 +152,7 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
         parent_columns,
         none,
         restrict,
+        alone,
     })
 }
 
@@ -182,6 +204,28 @@ pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> 
         table,
         parent,
         child,
+    })
+}
+
+/// Reads `table: key -> column unit`.
+pub fn source(text: &str, whole: &Text) -> Result<SourceText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `table: key -> column days`, with what the column counts: `days`, `hours`, `minutes` or `seconds`",
+    )?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Colon)?;
+    let key = cursor.name("a column")?;
+    cursor.expect(&Token::Arrow)?;
+    let column = cursor.name("a column")?;
+    let unit = cursor.name("a unit")?;
+    cursor.end()?;
+    Ok(SourceText {
+        table,
+        key,
+        column,
+        unit,
     })
 }
 
@@ -461,6 +505,24 @@ mod tests {
             Some(NoneText::Integer(-1))
         );
         assert!(edge.restrict);
+    }
+
+    #[test]
+    fn a_row_may_be_the_one_that_is_named() {
+        let named = read("\"id -> t.blob_id or alone\"", edge).expect("an edge");
+        assert!(named.alone && !named.restrict);
+        assert_eq!(named.parent_columns[0].get_ref(), "blob_id");
+        let mistake = |raw: &str| read(raw, edge).map(|_| ()).expect_err("a mistake").1;
+        assert_eq!(mistake("\"id -> t.b or\""), "expected `alone` here");
+        assert_eq!(mistake("\"id -> t.b alone\""), "expected the end here");
+        assert_eq!(
+            mistake("\"id -> t.b restrict or alone\""),
+            "expected the end here"
+        );
+        assert_eq!(
+            mistake("\"id, a -> t(b, c) or alone\""),
+            "expected the end here"
+        );
     }
 
     #[test]

@@ -295,6 +295,33 @@ BEGIN
         END IF;
     END IF;
 END;
+{%- if by_calendar %}
+
+-- days_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the zone
+-- shows the same time then. A time that the clock showed twice is the first of the two. For one that it never showed, as
+-- it was put forward, its distance from UTC before and after gives two instants; the earlier one counts.
+--# create procedure {{ control }}.days_before
+CREATE PROCEDURE {{ control }}.days_before(IN p_as_of datetime(6), IN p_seconds bigint, OUT o_instant datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The instant p_seconds before p_as_of, both in UTC, with the days of the calendar in {{ zone }}. [body @body@]'
+BEGIN
+    DECLARE v_clock  datetime(6);
+    DECLARE v_before bigint;
+    DECLARE v_after  bigint;
+    DECLARE v_early  datetime(6);
+    DECLARE v_late   datetime(6);
+    SET v_clock = CONVERT_TZ(p_as_of - INTERVAL (p_seconds MOD 86400) SECOND, '+00:00', {{ named_zone }}) - INTERVAL (p_seconds DIV 86400) DAY;
+    -- The zone's distance from UTC about a day before and a day after.
+    SET v_before = TIMESTAMPDIFF(SECOND, v_clock - INTERVAL 1 DAY, CONVERT_TZ(v_clock - INTERVAL 1 DAY, '+00:00', {{ named_zone }}));
+    SET v_after = TIMESTAMPDIFF(SECOND, v_clock + INTERVAL 1 DAY, CONVERT_TZ(v_clock + INTERVAL 1 DAY, '+00:00', {{ named_zone }}));
+    SET v_early = v_clock - INTERVAL GREATEST(v_before, v_after) SECOND;
+    SET v_late = v_clock - INTERVAL LEAST(v_before, v_after) SECOND;
+    IF v_clock IS NULL OR v_early IS NULL OR v_late IS NULL THEN
+        CALL {{ control }}.not_ready('the server does not know the time zone {{ zone }}', 'load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}');
+    END IF;
+    SET o_instant = IF(CONVERT_TZ(v_early, '+00:00', {{ named_zone }}) = v_clock OR CONVERT_TZ(v_late, '+00:00', {{ named_zone }}) <> v_clock, v_early, v_late);
+END;
+{%- endif %}
 
 -- setting_of: the present value of a limit: the override, else the default of the spec.
 --# create procedure {{ control }}.setting_of

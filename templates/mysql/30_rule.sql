@@ -73,6 +73,9 @@ BEGIN
     CREATE TEMPORARY TABLE {{ control }}.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
         cutoff datetime(6),
+        {%- if rule.calendar %}
+        seconds bigint,
+        {%- endif %}
         PRIMARY KEY (position),
         KEY (scope)
     ) ENGINE = InnoDB AS
@@ -198,13 +201,17 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_scope(
     IN p_scope     varchar(255)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]'
+COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies{% if rule.source %} and the source{% endif %}, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]'
 BEGIN
+{%- if rule.calendar %}
+    DECLARE v_seconds bigint DEFAULT -1;
+    DECLARE v_instant datetime(6);
+{%- endif %}
 {%- if rule.per %}
-    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    INSERT INTO {{ control }}.work_scope (scope, {{ rule.measure }})
     SELECT
         p.scope,
-        {% if not rule.opt_in %}IF(p.enabled, {% endif %}CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }}){% if not rule.opt_in %}, {{ rule.least_time }}){% endif %}
+        {% if not rule.opt_in %}IF(p.enabled, {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %}, {{ rule.forever }}){% endif %}
     FROM {{ control }}.policy AS p
     WHERE p.rule = {{ rule.literal }}
       {%- if rule.opt_in %}
@@ -212,18 +219,41 @@ BEGIN
       {%- endif %}
       AND (p_scope IS NULL OR p.scope = p_scope)
     ORDER BY p.scope;
+{%- if rule.source %}
+    -- {{ rule.source.why }}
+    INSERT INTO {{ control }}.work_scope (scope, {{ rule.measure }})
+    SELECT
+        {{ rule.source.scope }},
+        {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}{{ rule.cutoff_of_source }}{% if rule.source.ends %}, {{ rule.forever }}){% endif %}
+    FROM {{ rule.source.rows }}
+    WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
+      {%- if rule.source.says %}
+      AND {{ rule.source.says }}
+      {%- endif %}
+      AND NOT EXISTS (
+          SELECT 1 FROM {{ control }}.policy AS p
+          WHERE p.rule = {{ rule.literal }}
+            AND p.scope = {{ rule.source.scope_text }}
+      )
+    ORDER BY {{ rule.source.scope }};
+{%- endif %}
 {%- if not rule.opt_in %}
-    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    INSERT INTO {{ control }}.work_scope (scope, {{ rule.measure }})
     SELECT
         p_scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }})
+        {{ rule.cutoff_of_default }}
     FROM {{ control }}.control AS c
     WHERE p_scope IS NULL
        OR NOT EXISTS (
            SELECT 1 FROM {{ control }}.policy AS p
            WHERE p.rule = {{ rule.literal }}
              AND p.scope = p_scope
-       );
+       ){% if rule.source %}
+      AND NOT EXISTS (
+           SELECT 1 FROM {{ rule.source.rows }}
+           WHERE {{ rule.source.scope_text }} = p_scope{% if rule.source.says %}
+             AND {{ rule.source.says }}{% endif %}
+       ){% endif %};
 {%- endif %}
     INSERT INTO {{ control }}.work_silent (scope)
     SELECT p.scope
@@ -231,11 +261,23 @@ BEGIN
     WHERE p.rule = {{ rule.literal }}
       AND NOT p.artifacts;
 {%- else %}
-    INSERT INTO {{ control }}.work_scope (scope, cutoff)
+    INSERT INTO {{ control }}.work_scope (scope, {{ rule.measure }})
     VALUES (
         NULL,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }})
+        {{ rule.cutoff_of_default }}
     );
+{%- endif %}
+{%- if rule.calendar %}
+    -- The cutoff of each length that there is. No length: for ever.
+    lengths: LOOP
+        SELECT MIN(s.seconds) INTO v_seconds FROM {{ control }}.work_scope AS s WHERE s.seconds > v_seconds;
+        IF v_seconds IS NULL THEN
+            LEAVE lengths;
+        END IF;
+        CALL {{ control }}.days_before(p_as_of, v_seconds, v_instant);
+        UPDATE {{ control }}.work_scope SET cutoff = CONVERT_TZ(v_instant, '+00:00', {{ rule.zone_literal }}) WHERE seconds = v_seconds;
+    END LOOP lengths;
+    UPDATE {{ control }}.work_scope SET cutoff = {{ rule.least_time }} WHERE seconds IS NULL;
 {%- endif %}
 END;
 
@@ -1355,7 +1397,12 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
 {%- if rule.per and rule.opt_in %}
-    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, {{ rule.retention }}), {{ rule.minimum }}) + {{ rule.safety_lag }}) SECOND, '+00:00', {{ rule.zone_literal }});
+{%- if rule.calendar %}
+    CALL {{ control }}.days_before(p_as_of, {{ rule.cutoff_of_preview }}, v_default);
+    SET v_default = CONVERT_TZ(v_default, '+00:00', {{ rule.zone_literal }});
+{%- else %}
+    SET v_default = {{ rule.cutoff_of_preview }};
+{%- endif %}
     CALL {{ control }}.{{ rule.name }}_work();
     CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
     SELECT COUNT(*)

@@ -208,6 +208,11 @@ BEGIN
     END IF;
 {%- endfor %}
     SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
+{%- if no_default %}
+    IF v_retention IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
+    END IF;
+{%- endif %}
     IF v_retention < v_minimum THEN
         CALL {{ control }}.refuse(
             CONCAT('a retention of ', COALESCE(v_text, CONCAT(v_retention, 's')), ' is under the minimum of rule ', v_rule),
@@ -662,7 +667,7 @@ BEGIN
     SELECT CONCAT('{"clean": ', {{ w::flag(x="v_clean") }}, ', "checks": [', v_checks, ']}') AS p_result;
 END;
 
--- metrics: for sql_exporter and friends.
+-- metrics: for sql_exporter and friends.{% if by_calendar %} A day has 24 hours here: the backlog may be an hour's roots off.{% endif %}
 --# create view {{ control }}.metrics
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.metrics (name, labels, value) AS
 SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
@@ -732,6 +737,27 @@ FROM (
         WHERE p.rule = {{ rule.literal }}
           AND p.enabled
           AND i.{{ rule.end_time }} < {{ rule.cutoff_now }}
+{%- if rule.source %}
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+        UNION ALL
+        SELECT i.{{ rule.end_time }}
+        FROM {{ rule.source.rows }}
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
+        WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
+          AND i.{{ rule.end_time }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+{%- endif %}
+{%- elif rule.per and rule.source %}
+        FROM {{ rule.table }} AS i
+        LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
+        LEFT JOIN {{ rule.source.rows }} ON {{ rule.source.scope }} = i.{{ rule.per }}
+        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_minimum }}
+          AND i.{{ rule.end_time }} < CASE
+              WHEN p.rule IS NOT NULL THEN IF(p.enabled, {{ rule.cutoff_now }}, NULL)
+              WHEN {{ rule.source.scope }} IS NOT NULL{% if rule.source.says %} AND {{ rule.source.says }}{% endif %} THEN {% if rule.source.ends %}IF({{ rule.source.ends }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+              ELSE {{ rule.cutoff_now_default }}
+          END
 {%- elif rule.per %}
         FROM {{ rule.table }} AS i
         LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}

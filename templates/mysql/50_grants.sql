@@ -31,6 +31,10 @@ GRANT {{ auditor }} TO {{ operator }};
 {% for table in tables -%}
 --# grant on {{ table.name }}
 GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{ owner }};
+{% endfor -%}
+{% for definition in definitions -%}
+--# grant select on {{ definition.name }}
+GRANT SELECT ON {{ definition.table }} TO {{ owner }};
 {% endfor %}
 {%- if maria %}
 -- A role does not see the bodies of its own routines without it; verify() compares them.

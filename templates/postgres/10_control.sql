@@ -243,6 +243,41 @@ $windrow$;
 --# comment on function {{ control }}.seconds
 COMMENT ON FUNCTION {{ control }}.seconds(text) IS
     'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT {{ control }}.seconds(''30d''); [body @body@]';
+{%- if by_calendar %}
+
+-- days_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the zone
+-- shows the same time then. A time that the clock showed twice is the first of the two. For one that it never showed, as
+-- it was put forward, its distance from UTC before and after gives two instants; the earlier one counts.
+--# create function {{ control }}.days_before
+CREATE OR REPLACE FUNCTION {{ control }}.days_before(p_as_of timestamptz, p_seconds bigint)
+RETURNS timestamptz
+LANGUAGE sql STABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT CASE
+        WHEN r.early AT TIME ZONE '{{ zone }}' = r.clock OR r.late AT TIME ZONE '{{ zone }}' <> r.clock THEN r.early
+        ELSE r.late
+    END
+    FROM (
+        SELECT
+            c.clock,
+            (c.clock - greatest(o.before, o.after)) AT TIME ZONE 'UTC' AS early,
+            (c.clock - least(o.before, o.after)) AT TIME ZONE 'UTC' AS late
+        FROM (
+            SELECT (p_as_of - make_interval(secs => p_seconds % 86400)) AT TIME ZONE '{{ zone }}' - make_interval(days => (p_seconds / 86400)::integer)
+        ) AS c(clock)
+        -- The zone's distance from UTC about a day before and a day after.
+        CROSS JOIN LATERAL (
+            SELECT
+                (c.clock - interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE '{{ zone }}' - (c.clock - interval '24 hours'),
+                (c.clock + interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE '{{ zone }}' - (c.clock + interval '24 hours')
+        ) AS o(before, after)
+    ) AS r;
+$windrow$;
+--# comment on function {{ control }}.days_before
+COMMENT ON FUNCTION {{ control }}.days_before(timestamptz, bigint) IS
+    'The instant p_seconds before p_as_of, with the days of the calendar in {{ zone }}. Example: SELECT {{ control }}.days_before(now(), 30 * 86400); [body @body@]';
+{%- endif %}
 
 -- setting_of: the present value of a limit: the override, else the default of the spec.
 --# create function {{ control }}.setting_of

@@ -6,13 +6,16 @@ SET statement_timeout = '1min';
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
 {%- if rule.per %}
--- One row per scope with a policy{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
+-- One row per scope with a policy{% if rule.source %} or another retention of its own{% endif %}{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }})
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+{%- if rule.source and rule.source.table %}
+SET row_security = off
+{%- endif %}
 AS $windrow$
 {%- if rule.per %}
     SELECT
@@ -24,6 +27,23 @@ AS $windrow$
       AND p.enabled
       {%- endif %}
       AND (p_scope IS NULL OR p.scope = p_scope)
+{%- if rule.source %}
+    UNION ALL
+    -- {{ rule.source.why }}
+    SELECT
+        {{ rule.source.scope }}::{{ rule.scope_type }},
+        {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {% endif %}{{ rule.cutoff_of_source }}{% if rule.source.ends %} ELSE '-infinity' END{% endif %}
+    FROM {{ rule.source.rows }}
+    WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
+      {%- if rule.source.says %}
+      AND {{ rule.source.says }}
+      {%- endif %}
+      AND NOT EXISTS (
+          SELECT FROM {{ control }}.policy AS p
+          WHERE p.rule = {{ rule.literal }}
+            AND p.scope = {{ rule.source.scope_text }}
+      )
+{%- endif %}
 {%- if not rule.opt_in %}
     UNION ALL
     SELECT
@@ -40,6 +60,15 @@ AS $windrow$
           WHERE p.rule = {{ rule.literal }}
             AND p.scope = p_scope
       )
+      {%- if rule.source %}
+      AND NOT EXISTS (
+          SELECT FROM {{ rule.source.rows }}
+          WHERE {{ rule.source.scope_text }} = p_scope
+            {%- if rule.source.says %}
+            AND {{ rule.source.says }}
+            {%- endif %}
+      )
+      {%- endif %}
 {%- endif %};
 {%- else %}
     SELECT
@@ -49,7 +78,7 @@ AS $windrow$
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_scope
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies{% if rule.source %} and the source{% endif %}, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -73,7 +102,7 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per and rule.opt_in %}
-    SELECT r.{{ rule.key }}, r.{{ rule.end_time }}
+    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.end_time }}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
     CROSS JOIN LATERAL (
         SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
@@ -90,7 +119,7 @@ BEGIN
     ORDER BY r.{{ rule.end_time }}, r.{{ rule.key }}
     LIMIT p_limit;
 {%- else %}
-    SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    SELECT i.{{ rule.key }}{{ rule.key_cast }}, i.{{ rule.end_time }}
     FROM {{ rule.table }} AS i
     {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
@@ -1019,10 +1048,15 @@ BEGIN
               AND {{ predicate }}
 {%- endfor %}
               AND NOT EXISTS (
+{%- if rule.source %}
+                  SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
+                  WHERE s.scope = i.{{ rule.per }}
+{%- else %}
                   SELECT FROM {{ control }}.policy AS p
                   WHERE p.rule = {{ rule.literal }}
                     AND p.enabled
                     AND p.scope = i.{{ rule.per }}::text
+{%- endif %}
               )
         ),
 {%- endif %}

@@ -913,6 +913,12 @@ BEGIN
     PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
     SELECT * INTO v_policy FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce({{ control }}.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
+{%- if no_default %}
+    IF v_retention IS NULL THEN
+        RAISE EXCEPTION 'rule % has no default retention', v_rule
+            USING ERRCODE = '22023', HINT = 'Name one: {"retention": "30d"}.';
+    END IF;
+{%- endif %}
     IF v_retention < v_minimum THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_rule
             USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum, round(v_minimum / 86400.0, 2));

@@ -32,6 +32,10 @@ GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{
 --# grant select on {{ reference }}
 GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
 {% endfor %}{% endif %}{% endfor -%}
+{% for definition in definitions -%}
+--# grant select on {{ definition.name }}
+GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;
+{% endfor -%}
 {% for root in roots -%}
 --# grant lock on {{ root.name }}
 GRANT UPDATE ({{ root.key }}) ON {{ root.table }} TO {{ control }}_owner;

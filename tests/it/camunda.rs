@@ -1,5 +1,6 @@
 //! Camunda 7 on its real schema: what goes by removal time, on PostgreSQL.
 
+mod cases;
 mod oracle;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ mod events;
 mod generated;
 mod idempotence;
 mod live;
+mod named;
 mod oracle;
 mod poison;
 mod rig;

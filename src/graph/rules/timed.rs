@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 
-use super::{DAY, Family, conditions, end_time, fields, limits, report, retention, root};
+use super::retention::retention;
+use super::{DAY, Family, conditions, end_time, fields, limits, report, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
@@ -117,7 +118,7 @@ pub(super) fn rule(
         r#final: Vec::new(),
         end_time: time?,
         timed: Some(Timed {
-            retention: if by_removal_time { 0 } else { kept.default },
+            retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             members,
             ended,
             references,
@@ -215,6 +216,21 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
             .and_then(|it| it.opt_in.as_ref())
             .map(|it| ("opt_in", it.span())),
     );
+    found.extend(
+        retention
+            .and_then(|it| it.from.as_ref())
+            .map(|it| ("from", it.span())),
+    );
+    found.extend(
+        retention
+            .and_then(|it| it.by_value.as_ref())
+            .map(|it| ("by_value", it.span())),
+    );
+    found.extend(
+        retention
+            .and_then(|it| it.days.as_ref())
+            .map(|it| ("days", it.span())),
+    );
     if strategy == Strategy::RemovalTime {
         let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
         found.extend(
@@ -254,11 +270,13 @@ fn stored(name: &Text, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> 
     let minimum = names::milliseconds(minimum, default, 1_000, 0, diagnostics) / 1_000;
     let safety_lag = names::milliseconds(safety_lag, DAY, 1_000, 0, diagnostics) / 1_000;
     Retention {
-        default: minimum,
+        default: Some(minimum),
         minimum,
         safety_lag,
         per: None,
         opt_in: false,
+        source: None,
+        calendar: false,
     }
 }
 

@@ -27,6 +27,20 @@ pub(crate) fn with_keepers(shared: Shared) -> Graph {
     load(&text, shared)
 }
 
+/// The same with another retention, in another zone.
+pub(crate) fn with_retention(retention: &str, zone: &str) -> Graph {
+    let line = DOLPHINSCHEDULER
+        .lines()
+        .find(|line| line.starts_with("retention "));
+    let text = DOLPHINSCHEDULER
+        .replace(
+            line.expect("the rule has a retention"),
+            &format!("retention = {{ {retention} }}"),
+        )
+        .replace("time_zone = \"UTC\"", &format!("time_zone = \"{zone}\""));
+    load(&text, Shared::Closed)
+}
+
 fn load(text: &str, shared: Shared) -> Graph {
     let (graph, findings) = lint::load(text);
     let mut graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));

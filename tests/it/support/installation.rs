@@ -14,7 +14,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
-use super::world::{SECOND, TABLES, World};
+use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
@@ -81,6 +81,17 @@ impl Installation {
             Dialect::Postgres => Self::of(dialect, SCHEMA_34, graph),
             Dialect::Mysql | Dialect::Mariadb => Self::of(dialect, mysql::SCHEMA_34, graph),
         }
+    }
+
+    /// The same, armed, with the table of definitions beside the application's.
+    pub(crate) fn with_definitions(dialect: Dialect, graph: &Graph) -> Self {
+        let schema = match dialect {
+            Dialect::Postgres => SCHEMA_34,
+            Dialect::Mysql | Dialect::Mariadb => mysql::SCHEMA_34,
+        };
+        let mut installation = Self::of(dialect, &format!("{schema}{DEFINITIONS}"), graph);
+        installation.arm();
+        installation
     }
 
     /// The same with the tables of another system.
@@ -283,6 +294,9 @@ impl Installation {
         }
         for table in ["policy", "hold", "artifact", "setting", "run_failure"] {
             script += &format!("DELETE FROM W.{table};\n");
+        }
+        if world.source == Source::Definitions {
+            script += "DELETE FROM project_keep;\n";
         }
         for row in &world.rows {
             script += &format!("{};\n", row.insert());

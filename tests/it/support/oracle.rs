@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow::graph::Shared;
 
-use super::world::{DAY, Row, TABLES, World};
+use super::world::{BY_VALUE, DAY, Row, SECOND, Source, TABLES, World, berlin};
 
 /// The spec's minimum retention and safety lag.
 const MINIMUM: i64 = 7 * DAY;
@@ -35,8 +35,8 @@ pub(crate) struct Outcome {
     pub(crate) oldest: Option<i64>,
     /// The tables that the documents list.
     pub(crate) tables: Vec<&'static str>,
-    /// Final roots past the default retention whose project has no enabled policy.
-    pub(crate) without_policy: usize,
+    /// Final roots past the default retention of which nothing says how long they are kept.
+    pub(crate) without_policy: Option<usize>,
 }
 
 /// An instance as the definitions see it.
@@ -223,23 +223,61 @@ impl<'a> Model<'a> {
             .filter(|_| instance.is_candidate)
     }
 
+    /// None where the scope is not listed, or left out; before all times where it is kept for ever all the same.
     fn cutoff_of_scope(&self, project: Option<i64>) -> Option<i64> {
-        let project = project?;
-        if self.world.scope.is_some_and(|scope| scope != project) {
+        if self.world.scope.is_some() && self.world.scope != project {
             return None;
         }
-        self.world.rows.iter().find_map(|row| match row {
+        let is_listed = self.world.default.is_none();
+        match self.kept(project) {
+            Kept::Unsaid => self.world.default.map(|default| self.before(default)),
+            Kept::ForEver => (!is_listed).then_some(i64::MIN),
+            Kept::For(retention) => Some(self.before(retention)),
+        }
+    }
+
+    /// What the project's policy says, or else the source.
+    fn kept(&self, project: Option<i64>) -> Kept {
+        let Some(project) = project else {
+            return Kept::Unsaid;
+        };
+        let policy = self.world.rows.iter().find_map(|row| match row {
             Row::Policy {
                 scope,
-                enabled: true,
+                enabled,
                 retention,
                 ..
-            } if *scope == project => {
-                let retention = self.world.retention.unwrap_or(*retention).max(MINIMUM);
-                Some(self.world.as_of - retention - SAFETY_LAG)
-            }
+            } if *scope == project => Some(match enabled {
+                true => Kept::For(*retention),
+                false => Kept::ForEver,
+            }),
             _ => None,
-        })
+        });
+        let days = match self.world.source {
+            Source::Nothing => None,
+            Source::Definitions => self.world.rows.iter().find_map(|row| match row {
+                Row::Definition { project: of, days } if *of == project => *days,
+                _ => None,
+            }),
+            Source::Values => BY_VALUE
+                .iter()
+                .find_map(|(value, days)| (*value == project).then_some(*days)),
+        };
+        let source = days.map(|days| match days {
+            0..=36_525 => Kept::For(days * DAY),
+            _ => Kept::ForEver,
+        });
+        policy.or(source).unwrap_or(Kept::Unsaid)
+    }
+
+    /// The cutoff of a retention, as the application writes times.
+    fn before(&self, retention: i64) -> i64 {
+        let length = self.world.retention.unwrap_or(retention).max(MINIMUM) + SAFETY_LAG;
+        if self.world.calendar {
+            berlin(days_before(self.world.as_of, length))
+        } else {
+            self.world.as_of - length
+        }
     }
 
     /// The root and everything below it.
@@ -368,7 +406,7 @@ impl<'a> Model<'a> {
             }
         }
         let goes = |row: &Row| match row {
-            Row::Policy { .. } | Row::Hold { .. } => false,
+            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } => false,
             Row::Instance { id, .. } => instances.contains(&i64::from(*id)),
             Row::Link { parent, child, .. } => names(parent) || names(child),
             Row::DynamicLink { parent, child, .. } => {
@@ -422,21 +460,39 @@ impl<'a> Model<'a> {
         files
     }
 
-    fn without_policy(&self) -> usize {
-        let retention = self.world.retention.unwrap_or(DEFAULT_RETENTION);
-        let cutoff = self.world.as_of - retention.max(MINIMUM) - SAFETY_LAG;
-        let has_policy = |project: i64| {
-            self.world.rows.iter().any(
-                |row| matches!(row, Row::Policy { scope, enabled: true, .. } if *scope == project),
-            )
+    /// Final roots past the default retention, or the minimum where there is none, of which nothing says how long they are
+    /// kept; none where a default holds for all.
+    fn without_policy(&self) -> Option<usize> {
+        let retention = match self.world.source {
+            Source::Nothing => DEFAULT_RETENTION,
+            Source::Definitions | Source::Values => MINIMUM,
         };
-        self.instances
-            .values()
-            .filter(|one| one.is_candidate && one.is_final)
-            .filter(|one| one.end_time.is_some_and(|time| time < cutoff))
-            .filter(|one| !one.project.is_some_and(has_policy))
-            .count()
+        let cutoff = self.before(retention);
+        let of = |one: &&Instance| {
+            one.is_candidate
+                && one.is_final
+                && one.end_time.is_some_and(|time| time < cutoff)
+                && !matches!(self.kept(one.project), Kept::For(_))
+        };
+        let count = self.instances.values().filter(of).count();
+        self.world.default.is_none().then_some(count)
     }
+}
+
+/// How long the instances of a project are kept.
+enum Kept {
+    Unsaid,
+    ForEver,
+    For(i64),
+}
+
+/// The instant from which a length leads to another, in days of Berlin's calendar: when its clock showed the same time; the
+/// first of two such instants. Where there is none, the first of those that the clock would show it at in winter or summer.
+pub(crate) fn days_before(instant: i64, length: i64) -> i64 {
+    let clock = berlin(instant - length % DAY) - length / DAY * DAY;
+    let readings = [2, 1].map(|hours| clock - hours * 3_600 * SECOND);
+    let shows = |reading: &&i64| berlin(**reading) == clock;
+    *readings.iter().find(shows).unwrap_or(&readings[0])
 }
 
 /// Everything that can be reached from a start, the start included.

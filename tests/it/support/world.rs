@@ -1,6 +1,6 @@
 //! Small worlds: some rows of every table with the policies, holds and options of one run, and a generator of odd ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -24,6 +24,11 @@ pub(crate) enum Row {
     Hold {
         key: i32,
         active: bool,
+    },
+    /// What the application says of a project, in the table [`DEFINITIONS`].
+    Definition {
+        project: i64,
+        days: Option<i64>,
     },
     Instance {
         id: i32,
@@ -100,7 +105,7 @@ impl Row {
     /// The application table and the row's id in it.
     pub(crate) fn place(&self) -> Option<(&'static str, i32)> {
         Some(match self {
-            Row::Policy { .. } | Row::Hold { .. } => return None,
+            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } => return None,
             Row::Instance { id, .. } => ("t_ds_workflow_instance", *id),
             Row::Link { id, .. } => ("t_ds_relation_workflow_instance", *id),
             Row::DynamicLink { id, .. } => ("t_ds_relation_sub_workflow", *id),
@@ -131,6 +136,7 @@ impl Row {
             | Row::ErrorCommand { instance, .. } => wide(instance).into_iter().collect(),
             Row::Policy { .. }
             | Row::Hold { .. }
+            | Row::Definition { .. }
             | Row::Instance { .. }
             | Row::Context { .. }
             | Row::SendStatus { .. } => Vec::new(),
@@ -152,6 +158,10 @@ impl Row {
             Row::Hold { key, active } => format!(
                 "INSERT INTO W.hold (rule, \"key\", reason, until) VALUES ('workflow_instances', '{key}', 'test', {})",
                 if *active { "NULL" } else { "'2020-01-01'" }
+            ),
+            Row::Definition { project, days } => format!(
+                "INSERT INTO project_keep (code, keep_days) VALUES ({project}, {})",
+                number(*days)
             ),
             Row::Instance {
                 id,
@@ -215,6 +225,25 @@ impl Row {
     }
 }
 
+/// The table of [`Row::Definition`].
+pub(crate) const DEFINITIONS: &str = "
+CREATE TABLE project_keep (code bigint NOT NULL PRIMARY KEY, keep_days bigint NULL);
+";
+
+/// What says how long the instances of a project without a policy are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// Nothing: they are not cleaned.
+    Nothing,
+    /// The project's row in the table [`DEFINITIONS`].
+    Definitions,
+    /// [`BY_VALUE`].
+    Values,
+}
+
+/// Days by project.
+pub(crate) const BY_VALUE: [(i64, i64); 3] = [(1, 90), (-3, 7), (14_389_543_210_432_777, 30)];
+
 /// Rows, and what a run is asked to do with them.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
@@ -232,6 +261,11 @@ pub(crate) struct World {
     pub(crate) batch_families: usize,
     /// Whether what a row names is there, and some rows keep families: see [`World::keyed`].
     pub(crate) keyed: bool,
+    pub(crate) source: Source,
+    /// How long projects are kept of which neither a policy nor the source says it.
+    pub(crate) default: Option<i64>,
+    /// Whether the application writes the time of Berlin, and days are those of its calendar.
+    pub(crate) calendar: bool,
 }
 
 impl World {
@@ -274,6 +308,104 @@ impl World {
         self
     }
 
+    /// The same where a source says how long most projects are kept. Some projects keep their policies.
+    pub(crate) fn with_source(
+        mut self,
+        seed: u64,
+        tick: i64,
+        source: Source,
+        default: Option<i64>,
+    ) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        self.rows
+            .retain(|row| !matches!(row, Row::Policy { .. }) || random.random_bool(0.4));
+        if source == Source::Definitions {
+            for project in [1, 2, -3, 14_389_543_210_432_777, 5] {
+                let days = match random.random_range(0..10) {
+                    0 => None,
+                    1 | 2 => [-1, 36_525, 36_526, i64::MAX, i64::MIN]
+                        .choose(&mut random)
+                        .copied(),
+                    _ => [7, 30, 90, 0, 6].choose(&mut random).copied(),
+                };
+                if random.random_bool(0.9) {
+                    self.rows.push(Row::Definition { project, days });
+                }
+            }
+        }
+        self.crowd(&mut random, tick, source);
+        self.source = source;
+        self.default = default;
+        self
+    }
+
+    /// Lets many instances end about when the retention is over that the source gives to their project.
+    fn crowd(&mut self, random: &mut SmallRng, tick: i64, source: Source) {
+        let mut days: BTreeMap<i64, i64> = match source {
+            Source::Values => BY_VALUE.into(),
+            Source::Nothing | Source::Definitions => BTreeMap::new(),
+        };
+        for row in &self.rows {
+            if let Row::Definition {
+                project,
+                days: Some(count @ 0..=90),
+            } = row
+            {
+                days.insert(*project, *count.max(&7));
+            }
+        }
+        for row in &mut self.rows {
+            if let Row::Instance {
+                end_time: Some(time),
+                project: Some(project),
+                ..
+            } = row
+                && random.random_bool(0.9)
+            {
+                let days = days.get(project).unwrap_or(&30) + 1;
+                // Without an option, a cutoff moves with the clock.
+                let offs = match self.as_of_is_option {
+                    true => [-DAY, -tick, 0, tick, DAY],
+                    false => [-DAY, -DAY, -DAY / 12, DAY / 12, DAY],
+                };
+                let off = offs.choose(random).expect("there is a choice");
+                *time = self.as_of - days * DAY + off;
+            }
+        }
+    }
+
+    /// The same where the application writes the time of Berlin, at an instant from which some days of the calendar lead
+    /// to an hour that its clock shows twice, or never.
+    pub(crate) fn in_berlin(mut self, seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let before = self.as_of;
+        let hour = 3_600 * SECOND;
+        // 8, 31 and 91 days after the clock is put back, on 26 October 2025, and forward, on 30 March.
+        let forward = [8, 31, 91].map(|days| PUT_FORWARD - hour / 2 + days * DAY);
+        let back = [8, 31, 91].map(|days| PUT_BACK + hour / 2 + days * DAY);
+        let between = [
+            PUT_BACK - hour / 2,
+            PUT_BACK + hour / 2,
+            PUT_BACK + 80 * DAY,
+        ];
+        let instants = [forward, back, between].concat();
+        self.as_of = *instants.choose(&mut random).expect("there is a choice");
+        self.as_of_is_option = true;
+        self.calendar = true;
+        let clock = berlin(self.as_of);
+        for row in &mut self.rows {
+            if let Row::Instance {
+                end_time: Some(time),
+                ..
+            } = row
+            {
+                let off = [0, -hour / 2, -hour / 2, -hour, -hour, hour / 2];
+                *time += clock - before + off.choose(&mut random).expect("there is a choice");
+            }
+        }
+        self
+    }
+
     /// The options that run and preview share.
     pub(crate) fn options(&self) -> Map<String, Value> {
         let mut options = Map::new();
@@ -294,6 +426,17 @@ impl World {
         }
         options
     }
+}
+
+/// When the clocks of Berlin are put forward in 2025, and back: 01:00 UTC.
+const PUT_FORWARD: i64 = 1_743_296_400 * SECOND;
+const PUT_BACK: i64 = 1_761_440_400 * SECOND;
+const PUT_FORWARD_AGAIN: i64 = 1_774_746_000 * SECOND;
+
+/// What the clock in Berlin shows at an instant of 2025, or until October 2026.
+pub(crate) fn berlin(instant: i64) -> i64 {
+    let summer = (PUT_FORWARD..PUT_BACK).contains(&instant) || instant >= PUT_FORWARD_AGAIN;
+    instant + if summer { 2 } else { 1 } * 3_600 * SECOND
 }
 
 struct Generator {
@@ -368,6 +511,9 @@ impl Generator {
                 .then(|| self.random.random_range(1..5)),
             batch_families: self.random.random_range(1..6),
             keyed: false,
+            source: Source::Nothing,
+            default: None,
+            calendar: false,
             rows: self.rows,
         }
     }

@@ -1,0 +1,124 @@
+//! What says how long a scope without a policy is kept, for the templates: a row `d` for each such scope.
+
+use serde::Serialize;
+
+use super::{escaped, home};
+use crate::dialect::Dialect;
+use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
+
+/// A definition that says more days than a hundred years has, or less than none, means for ever.
+const LONGEST: i64 = 36_525 * 86_400;
+
+#[derive(Serialize)]
+pub(super) struct SourceView {
+    /// One sentence: becomes the comment above the query.
+    why: String,
+    /// The rows `d` with their alias: a table, or the values of the spec as one.
+    rows: String,
+    /// The scope of row `d`, as it is and as a text.
+    scope: String,
+    scope_text: String,
+    /// Whether row `d` says anything; empty where it always does.
+    says: String,
+    /// Whether what it says is a retention, and not for ever; empty where it always is.
+    ends: String,
+    /// The retention in seconds.
+    pub(super) seconds: String,
+    /// The table that is read; empty where the spec itself says it.
+    table: String,
+}
+
+pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<SourceView> {
+    let per = rule.retention.per.as_ref()?;
+    match rule.retention.source.as_ref()? {
+        Source::Definition(definition) => Some(of_definition(
+            graph,
+            definition,
+            rule.retention.listed(),
+            dialect,
+        )),
+        Source::Values(values) => Some(of_values(values, per, dialect)),
+    }
+}
+
+fn of_definition(
+    graph: &Graph,
+    definition: &Definition,
+    listed: bool,
+    dialect: Dialect,
+) -> SourceView {
+    let column = format!("d.{}", dialect.ident(&definition.column));
+    let ends = format!("{column} BETWEEN 0 AND {}", LONGEST / definition.unit);
+    let table = dialect.qualified(home(graph, dialect), &definition.table);
+    let scope = format!("d.{}", dialect.ident(&definition.key.name));
+    SourceView {
+        why: format!(
+            "Without a policy, the definition in {} says it: {}, NULL is {}. Less than 0 or more than a hundred years is for ever.",
+            escaped(dialect, &definition.table),
+            escaped(dialect, &definition.column),
+            if listed { "for ever" } else { "the default" },
+        ),
+        rows: format!("{table} AS d"),
+        scope_text: as_text(&scope, dialect),
+        scope,
+        // What is kept for ever need not be listed where only what is listed goes.
+        says: if listed {
+            ends.clone()
+        } else {
+            format!("{column} IS NOT NULL")
+        },
+        ends: if listed { String::new() } else { ends },
+        seconds: match (dialect, definition.unit) {
+            (Dialect::Postgres, 1) => format!("{column}::bigint"),
+            (Dialect::Postgres, unit) => format!("{column}::bigint * {unit}"),
+            (Dialect::Mysql | Dialect::Mariadb, 1) => column,
+            (Dialect::Mysql | Dialect::Mariadb, unit) => format!("{column} * {unit}"),
+        },
+        table,
+    }
+}
+
+fn of_values(values: &[(String, i64)], per: &Column, dialect: Dialect) -> SourceView {
+    let kind = dialect.kind(per.kind);
+    let literal = |value: &str| match per.kind {
+        Kind::Smallint | Kind::Integer | Kind::Bigint => value.to_owned(),
+        _ => dialect.text(value),
+    };
+    let rows: Vec<String> = values
+        .iter()
+        .enumerate()
+        .map(|(at, (value, seconds))| match (dialect, at) {
+            (Dialect::Postgres, 0) => format!("({}::{kind}, {seconds}::bigint)", literal(value)),
+            (Dialect::Postgres, _) => format!("({}, {seconds})", literal(value)),
+            (_, 0) => format!("SELECT {} AS scope, {seconds} AS seconds", literal(value)),
+            (_, _) => format!("SELECT {}, {seconds}", literal(value)),
+        })
+        .collect();
+    let rows = match dialect {
+        Dialect::Postgres => format!(
+            "(\n        VALUES\n            {}\n    ) AS d(scope, seconds)",
+            rows.join(",\n            ")
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "(\n        {}\n    ) AS d",
+            rows.join("\n        UNION ALL ")
+        ),
+    };
+    SourceView {
+        why: "Without a policy, the spec says it by value.".to_owned(),
+        rows,
+        scope: "d.scope".to_owned(),
+        scope_text: as_text("d.scope", dialect),
+        says: String::new(),
+        ends: String::new(),
+        seconds: "d.seconds".to_owned(),
+        table: String::new(),
+    }
+}
+
+fn as_text(value: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Postgres => format!("{value}::text"),
+        Dialect::Mysql | Dialect::Mariadb => format!("CAST({value} AS CHAR)"),
+    }
+}

@@ -695,9 +695,8 @@ struct RuleView {
     cutoff_of_default: String,
     cutoff_of_preview: String,
     age_of_oldest: String,
-    /// The default retention in seconds, or NULL, and the one after which a family without one is counted.
+    /// The default retention in seconds, or NULL.
     retention: String,
-    overdue: i64,
     minimum: i64,
     minimum_text: String,
     safety_lag: i64,
@@ -1233,6 +1232,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         .retention
         .default
         .map_or("NULL".to_owned(), |it| it.to_string());
+    // What a family without a retention is measured by.
     let overdue = rule.retention.default.unwrap_or(minimum);
     let source = source::view(graph, rule, dialect);
     // A view knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is when it is compared.
@@ -1391,7 +1391,6 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             _ => format!("clock_timestamp(){time_zone} - min(n.ended)"),
         },
         retention,
-        overdue,
         source,
         calendar,
         measure: if calendar { "seconds" } else { "cutoff" },

@@ -16,6 +16,7 @@ on_every_server!(
     calendar_days_count_as_the_model_says,
     every_server_counts_the_days_of_a_calendar_alike,
     a_changed_definition_counts_with_the_next_run,
+    a_definition_that_changes_during_a_run_counts_from_the_next_batch,
     a_policy_needs_a_retention_where_there_is_no_default,
     the_backlog_is_what_the_source_lets_go,
 );
@@ -229,6 +230,32 @@ fn a_changed_definition_counts_with_the_next_run(dialect: Dialect) {
     database.execute("UPDATE project_keep SET keep_days = 0");
     clean(&mut database);
     assert_eq!(left(&mut database), ["4"]);
+}
+
+/// The first batch itself lets someone change the definition.
+fn a_definition_that_changes_during_a_run_counts_from_the_next_batch(dialect: Dialect) {
+    let graph = with_retention(&format!("{PLAIN}, {FROM}"), "UTC");
+    let mut database = Installation::with_definitions(dialect, &graph);
+    database
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    for (id, days) in [(1, 200), (2, 190), (3, 180)] {
+        database.execute(&root(id, days));
+    }
+    database.execute("INSERT INTO project_keep VALUES (1, 60)");
+    let change = "UPDATE project_keep SET keep_days = 185";
+    database.execute(&match dialect {
+        Dialect::Postgres => format!(
+            "CREATE FUNCTION public.change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$ BEGIN {change}; RETURN NULL; END $$;
+             CREATE TRIGGER change AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION public.change()"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("CREATE TRIGGER change_it AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW {change}")
+        }
+    });
+    let run = clean(&mut database);
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
+    assert_eq!(left(&mut database), ["3"]);
 }
 
 fn a_policy_needs_a_retention_where_there_is_no_default(dialect: Dialect) {

@@ -31,7 +31,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         } = table;
         found.push(name);
         found.extend(columns(key));
-        found.extend(unique.iter_mut().flat_map(columns));
+        found.extend(unique.iter_mut().flat_map(|key| columns(key)));
         // Those of one edge stand between commas.
         found.extend(indexed);
         found.extend(edges.iter_mut().flat_map(of_edge));
@@ -40,7 +40,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
     found
 }
 
-fn columns(columns: &mut Vec<Column>) -> impl Iterator<Item = &mut String> {
+fn columns(columns: &mut [Column]) -> impl Iterator<Item = &mut String> {
     columns.iter_mut().map(|column| &mut column.name)
 }
 

@@ -166,10 +166,13 @@ BEGIN
     DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
 
     -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- Nothing is SET to a query: MySQL would lock the rows that it reads.
     SET o_to = p_cutoff;
 {%- for member in rule.timed.members %}
-    SET o_to = COALESCE((
-        SELECT t.{{ rule.end_time }}
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.{{ rule.end_time }} AS due
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < o_to
@@ -178,7 +181,7 @@ BEGIN
 {%- endfor %}
         ORDER BY t.{{ rule.end_time }}
         LIMIT 1
-    ), o_to);
+    ) AS x;
 {%- endfor %}
     IF o_to < p_cutoff THEN
         SET o_from = o_to;
@@ -190,8 +193,10 @@ BEGIN
     IF o_from IS NOT NULL AND p_rows > 0 THEN
         SET o_to = p_cutoff;
 {%- for member in rule.timed.members %}
-        SET o_to = COALESCE((
-            SELECT t.{{ rule.end_time }}
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.{{ rule.end_time }} AS due
             FROM {{ member.table }} AS t
             WHERE t.{{ rule.end_time }} >= o_from
               AND t.{{ rule.end_time }} < o_to
@@ -200,7 +205,7 @@ BEGIN
 {%- endfor %}
             ORDER BY t.{{ rule.end_time }}
             LIMIT {% if member.root %}v_roots{% else %}p_rows{% endif %}, 1
-        ), o_to);
+        ) AS x;
 {%- endfor %}
     END IF;
     -- Rows with one and the same time go together, however many they are.
@@ -221,13 +226,12 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(
     IN p_lock  boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays. [body @body@]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} [body @body@]'
 BEGIN
 {%- if rule.timed.ended %}
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
-{%- endif %}
+{% endif %}
 {%- if rule.timed.locks %}
-
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
     -- family to him.
     IF p_lock THEN
@@ -267,8 +271,7 @@ BEGIN
           AND {{ condition }}
 {%- endfor %};
     END IF;
-{%- endif %}
-
+{% endif %}
     INSERT IGNORE INTO {{ control }}.work_keep (id)
     SELECT h.`key`
     FROM {{ control }}.hold AS h
@@ -355,8 +358,10 @@ BEGIN
 {%- endfor %}
     INSERT IGNORE INTO {{ control }}.work_keep (id)
     SELECT w.family FROM {{ control }}.work_root AS w WHERE w.fault < 9;
+{%- if rule.timed.references %}
     INSERT IGNORE INTO {{ control }}.work_keep (id)
     SELECT h.id FROM {{ control }}.work_tied AS h;
+{%- endif %}
 {%- for twin in rule.timed.twins %}
     INSERT INTO {{ control }}.{{ twin }} (id)
     SELECT k.id FROM {{ control }}.work_keep AS k;
@@ -379,16 +384,6 @@ COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what {{ rule.na
 BEGIN
     DECLARE v_rows bigint;
     CALL {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true);
-{%- for member in rule.timed.members %}
-    INSERT INTO {{ control }}.work_due (position, due)
-    SELECT DISTINCT {{ member.position }}, t.{{ rule.end_time }}
-    FROM {{ member.table }} AS t
-    WHERE t.{{ rule.end_time }} >= p_from
-      AND t.{{ rule.end_time }} < p_to
-{%- for condition in member.conditions %}
-      AND {{ condition }}
-{%- endfor %};
-{%- endfor %}
     IF p_dry_run THEN
         SAVEPOINT before_deletions;
     END IF;
@@ -399,6 +394,14 @@ BEGIN
 {%- for member in rule.timed.members %}
 
     -- {{ member.why }}
+    INSERT INTO {{ control }}.work_due (position, due)
+    SELECT DISTINCT {{ member.position }}, t.{{ rule.end_time }}
+    FROM {{ member.table }} AS t
+    WHERE t.{{ rule.end_time }} >= p_from
+      AND t.{{ rule.end_time }} < p_to
+{%- for condition in member.conditions %}
+      AND {{ condition }}
+{%- endfor %};
     DELETE t
     {{ w::rest_of_window(control=control, rule=rule, member=member) }}
 {%- if member.root and rule.timed.root_column %}
@@ -664,6 +667,7 @@ BEGIN
     DECLARE v_own      boolean DEFAULT false;
     DECLARE v_paused   boolean;
     DECLARE v_wait     bigint;
+    DECLARE v_found    bigint;
     DECLARE v_deleted  bigint;
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
@@ -700,45 +704,46 @@ BEGIN
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-        SET o_reason = CASE
-            WHEN NOT EXISTS (
-                SELECT 1
-                FROM {{ control }}.work_target AS c
-                STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+        SELECT COUNT(*)
+        INTO v_found
+        FROM {{ control }}.work_target AS c
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- if rule.timed.root_column %}
-                WHERE {{ rule.timed.is_root }}
+        WHERE {{ rule.timed.is_root }}
 {%- for condition in rule.timed.conditions_of_root %}
-                  AND {{ condition }}
+          AND {{ condition }}
 {%- endfor %}
 {%- else %}
 {%- for condition in rule.timed.conditions_of_root %}
-                {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %}
-{%- endif %}
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (SELECT 1 FROM {{ control }}.work_keep AS h STRAIGHT_JOIN {{ control }}.work_root AS w ON w.id = h.id) THEN 'HELD'
+{%- endif %};
+        IF v_found = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        IF EXISTS (SELECT 1 FROM {{ control }}.work_keep AS h STRAIGHT_JOIN {{ control }}.work_root AS w ON w.id = h.id) THEN
+            SET o_reason = 'HELD';
 {%- if rule.timed.ended %}
-            WHEN EXISTS (SELECT 1 FROM {{ control }}.work_root AS w WHERE w.fault = 2) THEN 'NON_FINAL_MEMBER'
+        ELSEIF EXISTS (SELECT 1 FROM {{ control }}.work_root AS w WHERE w.fault = 2) THEN
+            SET o_reason = 'NON_FINAL_MEMBER';
 {%- endif %}
-        END;
+        END IF;
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}
-        IF o_reason IS NULL AND EXISTS (
-            SELECT 1
-            FROM {{ control }}.work_target AS c
-            STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
-            STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-        ) THEN
+        SELECT COUNT(*)
+        INTO v_found
+        FROM {{ control }}.work_target AS c
+        STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
+        STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }};
+        IF o_reason IS NULL AND v_found > 0 THEN
             SET o_reason = 'REFERENCED';
         END IF;
 {%- endfor %}
 {%- endfor %}
 {%- endfor %}
-        IF o_reason = 'NOT_A_ROOT' THEN
-            COMMIT;
-            LEAVE attempt;
-        END IF;
         IF o_reason IS NOT NULL THEN
             INSERT INTO {{ control }}.work_skip (skip_key, reason)
             VALUES (p_key, o_reason);

@@ -141,156 +141,193 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_win
     OUT o_to       datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'The next window of REMOVAL_TIME_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body d71379793aeb]'
+COMMENT 'The next window of REMOVAL_TIME_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body a751758245a3]'
 BEGIN
     DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
 
     -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- Nothing is SET to a query: MySQL would lock the rows that it reads.
     SET o_to = p_cutoff;
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_ACTINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_TASKINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_VARINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_DETAIL` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_INCIDENT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_OP_LOG` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_COMMENT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_DEC_IN` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_DECINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_PROCINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
-    SET o_to = COALESCE((
-        SELECT t.`REMOVAL_TIME_`
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_BATCH` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
         LIMIT 1
-    ), o_to);
+    ) AS x;
     IF o_to < p_cutoff THEN
         SET o_from = o_to;
     ELSE
@@ -300,150 +337,186 @@ BEGIN
     -- The window ends before the row that would be one too many, whichever table has it first.
     IF o_from IS NOT NULL AND p_rows > 0 THEN
         SET o_to = p_cutoff;
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_ACTINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_TASKINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_VARINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_DETAIL` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_INCIDENT` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_OP_LOG` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_COMMENT` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_DEC_IN` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_DECINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_PROCINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT v_roots, 1
-        ), o_to);
-        SET o_to = COALESCE((
-            SELECT t.`REMOVAL_TIME_`
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_BATCH` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
             LIMIT p_rows, 1
-        ), o_to);
+        ) AS x;
     END IF;
     -- Rows with one and the same time go together, however many they are.
     IF o_to <= o_from THEN
@@ -584,100 +657,10 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_bat
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. A dry run takes its deletions back. history_step calls it. [body 58c36243db6e]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. A dry run takes its deletions back. history_step calls it. [body 24e0a3d9e646]'
 BEGIN
     DECLARE v_rows bigint;
     CALL windrow_camunda7.history_keep(p_from, p_to, p_as_of, true);
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 1, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_ACTINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 2, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_TASKINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 3, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_VARINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 4, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 5, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 6, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 7, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 8, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 9, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 10, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 11, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 12, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 13, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 14, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DECINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 15, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 16, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 17, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_PROCINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 18, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_BATCH` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
     IF p_dry_run THEN
         SAVEPOINT before_deletions;
     END IF;
@@ -687,6 +670,11 @@ BEGIN
     SET o_rows = '';
 
     -- ACT_HI_ACTINST: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 1, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_ACTINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -697,6 +685,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows);
 
     -- ACT_HI_TASKINST: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 2, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -707,6 +700,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_VARINST: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 3, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_VARINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -717,6 +715,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_DETAIL: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 4, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_DETAIL` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -727,6 +730,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_INCIDENT: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 5, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -737,6 +745,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_EXT_TASK_LOG: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 6, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -747,6 +760,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_JOB_LOG: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 7, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -757,6 +775,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_OP_LOG: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 8, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -767,6 +790,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_IDENTITYLINK: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 9, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -777,6 +805,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_COMMENT: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 10, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_COMMENT` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -787,6 +820,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_ATTACHMENT: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 11, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -797,6 +835,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_DEC_IN: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 12, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_DEC_IN` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -807,6 +850,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_DEC_OUT: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 13, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -817,6 +865,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_DECINST: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 14, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -827,6 +880,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_GE_BYTEARRAY: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 15, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -839,6 +897,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_RU_AUTHORIZATION: rows of the families, and of none.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 16, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -849,6 +912,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_PROCINST: the families themselves.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 17, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_PROCINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -873,6 +941,11 @@ BEGIN
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
     -- ACT_HI_BATCH: its rows belong to no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 18, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
@@ -1473,13 +1546,14 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body bdfd91591332]'
+COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body 2c55ccdcf795]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
     DECLARE v_own      boolean DEFAULT false;
     DECLARE v_paused   boolean;
     DECLARE v_wait     bigint;
+    DECLARE v_found    bigint;
     DECLARE v_deleted  bigint;
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
@@ -1541,43 +1615,44 @@ BEGIN
         FROM windrow_camunda7.hold AS h
         WHERE h.rule = 'history'
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-        SET o_reason = CASE
-            WHEN NOT EXISTS (
-                SELECT 1
-                FROM windrow_camunda7.work_target AS c
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
-                WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (SELECT 1 FROM windrow_camunda7.work_keep AS h STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id) THEN 'HELD'
-            WHEN EXISTS (SELECT 1 FROM windrow_camunda7.work_root AS w WHERE w.fault = 2) THEN 'NON_FINAL_MEMBER'
-        END;
-        IF o_reason IS NULL AND EXISTS (
-            SELECT 1
-            FROM windrow_camunda7.work_target AS c
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-            STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
-        ) THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        IF o_reason IS NULL AND EXISTS (
-            SELECT 1
-            FROM windrow_camunda7.work_target AS c
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-            STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`
-        ) THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        IF o_reason IS NULL AND EXISTS (
-            SELECT 1
-            FROM windrow_camunda7.work_target AS c
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-            STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
-        ) THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        IF o_reason = 'NOT_A_ROOT' THEN
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
+        WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
+        IF v_found = 0 THEN
             COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
+        END IF;
+        IF EXISTS (SELECT 1 FROM windrow_camunda7.work_keep AS h STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id) THEN
+            SET o_reason = 'HELD';
+        ELSEIF EXISTS (SELECT 1 FROM windrow_camunda7.work_root AS w WHERE w.fault = 2) THEN
+            SET o_reason = 'NON_FINAL_MEMBER';
+        END IF;
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
         END IF;
         IF o_reason IS NOT NULL THEN
             INSERT INTO windrow_camunda7.work_skip (skip_key, reason)

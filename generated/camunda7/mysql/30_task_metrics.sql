@@ -132,20 +132,23 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metric
     OUT o_to       datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'The next window of TIMESTAMP_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body 0ecc1b3a4b79]'
+COMMENT 'The next window of TIMESTAMP_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body 997730e16dcd]'
 BEGIN
     DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
 
     -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- Nothing is SET to a query: MySQL would lock the rows that it reads.
     SET o_to = p_cutoff;
-    SET o_to = COALESCE((
-        SELECT t.`TIMESTAMP_`
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`TIMESTAMP_` AS due
         FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
         WHERE t.`TIMESTAMP_` >= p_from
           AND t.`TIMESTAMP_` < o_to
         ORDER BY t.`TIMESTAMP_`
         LIMIT 1
-    ), o_to);
+    ) AS x;
     IF o_to < p_cutoff THEN
         SET o_from = o_to;
     ELSE
@@ -155,14 +158,16 @@ BEGIN
     -- The window ends before the row that would be one too many, whichever table has it first.
     IF o_from IS NOT NULL AND p_rows > 0 THEN
         SET o_to = p_cutoff;
-        SET o_to = COALESCE((
-            SELECT t.`TIMESTAMP_`
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`TIMESTAMP_` AS due
             FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             WHERE t.`TIMESTAMP_` >= o_from
               AND t.`TIMESTAMP_` < o_to
             ORDER BY t.`TIMESTAMP_`
             LIMIT v_roots, 1
-        ), o_to);
+        ) AS x;
     END IF;
     -- Rows with one and the same time go together, however many they are.
     IF o_to <= o_from THEN
@@ -181,9 +186,8 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metric
     IN p_lock  boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_RU_TASK_METER_LOG in it first; a family that another session holds stays. [body 8d143a41c377]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. [body 982e049b8fbc]'
 BEGIN
-
     INSERT IGNORE INTO windrow_camunda7.work_keep (id)
     SELECT h.`key`
     FROM windrow_camunda7.hold AS h
@@ -207,8 +211,6 @@ BEGIN
     ORDER BY f.family;
     INSERT IGNORE INTO windrow_camunda7.work_keep (id)
     SELECT w.family FROM windrow_camunda7.work_root AS w WHERE w.fault < 9;
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT h.id FROM windrow_camunda7.work_tied AS h;
 END$$
 DELIMITER ;
 
@@ -225,15 +227,10 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metric
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what task_metrics_keep does not keep of the window from p_from to p_to: ACT_RU_TASK_METER_LOG. A dry run takes its deletions back. task_metrics_step calls it. [body 8b0e722785e0]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what task_metrics_keep does not keep of the window from p_from to p_to: ACT_RU_TASK_METER_LOG. A dry run takes its deletions back. task_metrics_step calls it. [body 01c179ecddaa]'
 BEGIN
     DECLARE v_rows bigint;
     CALL windrow_camunda7.task_metrics_keep(p_from, p_to, p_as_of, true);
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 1, t.`TIMESTAMP_`
-    FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-    WHERE t.`TIMESTAMP_` >= p_from
-      AND t.`TIMESTAMP_` < p_to;
     IF p_dry_run THEN
         SAVEPOINT before_deletions;
     END IF;
@@ -243,6 +240,11 @@ BEGIN
     SET o_rows = '';
 
     -- ACT_RU_TASK_METER_LOG: rows that are old enough.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 1, t.`TIMESTAMP_`
+    FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+    WHERE t.`TIMESTAMP_` >= p_from
+      AND t.`TIMESTAMP_` < p_to;
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`TIMESTAMP_` = w.due
@@ -588,13 +590,14 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 616f3b1b454e]'
+COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 360306b98265]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
     DECLARE v_own      boolean DEFAULT false;
     DECLARE v_paused   boolean;
     DECLARE v_wait     bigint;
+    DECLARE v_found    bigint;
     DECLARE v_deleted  bigint;
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
@@ -651,17 +654,17 @@ BEGIN
         FROM windrow_camunda7.hold AS h
         WHERE h.rule = 'task_metrics'
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-        SET o_reason = CASE
-            WHEN NOT EXISTS (
-                SELECT 1
-                FROM windrow_camunda7.work_target AS c
-                STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (SELECT 1 FROM windrow_camunda7.work_keep AS h STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id) THEN 'HELD'
-        END;
-        IF o_reason = 'NOT_A_ROOT' THEN
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
+        IF v_found = 0 THEN
             COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
+        END IF;
+        IF EXISTS (SELECT 1 FROM windrow_camunda7.work_keep AS h STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id) THEN
+            SET o_reason = 'HELD';
         END IF;
         IF o_reason IS NOT NULL THEN
             INSERT INTO windrow_camunda7.work_skip (skip_key, reason)

@@ -104,7 +104,7 @@ mod tests {
 name = "x"
 upper_case = ["mysql"]
 [tables]
-root_ = { key = "id_ integer", unique = ["a_ integer, b_ integer"], indexed = ["key_"] }
+root_ = { key = "id_ integer", unique = ["a_ integer, b_ integer"] }
 part_ = { key = "id_ integer", parents = ["root_id_ -> root_.id_"] }
 leaf_ = { parents = ["part_id_ -> part_.id_", "a_, b_ -> root_(a_, b_)"], indexed = ["a_, b_"] }
 link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"] }
@@ -120,7 +120,7 @@ final = { state_ = 2 }
 end_time = "ended_"
 hierarchy = ["link_: upper_id_ -> lower_id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
-retention = { default = "30d", per = "shop_" }
+retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
 [rules.timing]
 strategy = "removal-time"
 root = "dated_"

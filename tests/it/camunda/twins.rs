@@ -77,6 +77,8 @@ fn the_schema_and_the_history_are_those_of_postgres() {
                         .iter()
                         .map(move |(column, _)| format!("{table}.{column}"))
                 })
+                // The engine has this one on these servers only.
+                .filter(|name| name != "act_hi_ext_task_log.rev_")
                 .collect()
         };
         assert_eq!(names(&columns(&mut camunda)), names(&all), "{dialect:?}");

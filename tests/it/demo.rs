@@ -357,7 +357,7 @@ fn the_demo_tells_the_story_of_camunda_on_every_server() {
         for word in [
             "three point at its byte arrays",
             "a hold keeps a family nevertheless",
-            "HELD                        1",
+            "a hold keeps it",
             "done, nothing left",
             "clean\n",
         ] {

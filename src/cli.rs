@@ -313,9 +313,9 @@ pub struct Demo {
     #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = dialects())]
     pub dialect: Dialect,
 
-    /// Families of workflow instances to load, about 30 rows each
-    #[arg(long, value_name = "COUNT", default_value_t = crate::demo::dolphinscheduler::DEMO_FAMILIES, value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
-    pub families: u32,
+    /// Families of workflow instances to load; left out, about a quarter of a million rows
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
+    pub families: Option<u32>,
 }
 
 /// Arguments of `uninstall`.

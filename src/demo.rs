@@ -50,12 +50,21 @@ pub mod dolphinscheduler {
     }
 }
 
-/// Camunda 7 on PostgreSQL.
+/// Camunda 7 on PostgreSQL, and in [`mysql`](camunda7::mysql) the same elsewhere.
 pub mod camunda7 {
     /// The whole schema of version 7.24.
     pub const SCHEMA_724: &str = include_str!("demo/camunda7/postgres/schema-7.24.sql");
 
-    /// A history for [`SCHEMA_724`], sized by the setting [`super::dolphinscheduler::FAMILIES_SETTING`]; run VACUUM
-    /// ANALYZE afterwards.
+    /// A history for [`SCHEMA_724`], sized and dated by the settings of DolphinScheduler's; run VACUUM ANALYZE afterwards.
     pub const HISTORY_724: &str = include_str!("demo/camunda7/postgres/history-7.24.sql");
+
+    /// Camunda 7 on MySQL and MariaDB.
+    pub mod mysql {
+        /// The whole schema of version 7.24.
+        pub const SCHEMA_724: &str = include_str!("demo/camunda7/mysql/schema-7.24.sql");
+
+        /// The history of [`super::HISTORY_724`] for [`SCHEMA_724`], row by row, sized and dated by the variables of
+        /// DolphinScheduler's; run ANALYZE TABLE afterwards.
+        pub const HISTORY_724: &str = include_str!("demo/camunda7/mysql/history-7.24.sql");
+    }
 }

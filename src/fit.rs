@@ -210,7 +210,7 @@ pub fn names(graph: &Graph) -> Vec<&str> {
     tables.chain(rules).chain(ignored).collect()
 }
 
-/// Compares the spec with the catalog.
+/// Compares the spec, with the names of this server, with the catalog.
 pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     let home = home(graph, catalog.dialect);

@@ -3,6 +3,7 @@
 //! A `Graph` knows no SQL text, and of dialects only for which of them the spec is. What can be wrong with a spec is found while it is built, as
 //! diagnostics; a graph without errors is always fit to be planned.
 
+mod case;
 mod names;
 mod rules;
 mod tables;
@@ -24,6 +25,8 @@ pub struct Graph {
     pub title: String,
     /// The servers that the managed system runs on, in the order in which files are generated.
     pub dialects: Vec<Dialect>,
+    /// The servers among them on which the names of tables and columns are in upper case.
+    pub upper_case: Vec<Dialect>,
     /// Schema that holds the application's tables on PostgreSQL.
     pub schema: String,
     /// Database that holds the application's tables on MySQL and MariaDB.
@@ -416,9 +419,12 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let ignored = tables::ignored(spec, &mut diagnostics);
     let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
     tables::check_reached(spec, text, &resolved, &mut diagnostics);
+    let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
+    let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let graph = Graph {
         title: value(&spec.title, &name),
-        dialects: names::dialects(spec.dialects.as_ref(), &mut diagnostics),
+        dialects,
+        upper_case,
         schema: value(&spec.schema, "public"),
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),

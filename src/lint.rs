@@ -32,7 +32,7 @@ pub const RULES: [Rule; 4] = [
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 14] = [
+const CONSEQUENCES: [&str; 13] = [
     "child-not-listed",
     "empty-final",
     "minimum-without-end-time",
@@ -44,7 +44,6 @@ const CONSEQUENCES: [&str; 14] = [
     "root-not-listed",
     "root-without-key",
     "rule-without-retention",
-    "strategy-of-one-dialect",
     "unknown-table",
     "unreachable-table",
 ];

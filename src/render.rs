@@ -94,6 +94,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "30_removal_time.sql",
+        include_str!("../templates/mysql/30_removal_time.sql"),
+    ),
+    (
+        "mysql",
         "40_run.sql",
         include_str!("../templates/mysql/40_run.sql"),
     ),
@@ -192,6 +197,7 @@ pub fn run_lock(control: &str) -> String {
 ///
 /// Fails only where a template is broken: the message names it.
 pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
+    let graph = &graph.named_for(dialect);
     let plan = plan::make(graph);
     let folder = dialect.facts().templates;
     let mut tera = tera::Tera::default();
@@ -221,6 +227,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
 
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
 pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
+    let graph = &graph.named_for(dialect);
     let plan = plan::make(graph);
     if dialect != Dialect::Postgres {
         return mysql_probes::probes(graph, &plan, dialect);
@@ -230,7 +237,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
         if let Some(timed) = &view.timed {
-            probes.extend(timed::probes(graph, rule, &view, timed));
+            probes.extend(timed::probes(graph, rule, &view, timed, dialect));
             continue;
         }
         let root = &graph.table(rule.root).name;
@@ -653,6 +660,8 @@ struct SpecView {
     tables: Vec<TableView>,
     /// The tables beside that say how long something is kept.
     definitions: Vec<TableView>,
+    /// Tables beside these that refer to rows of rules by time.
+    referring: Vec<String>,
     roots: Vec<RootView>,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
@@ -1009,6 +1018,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         indexes,
         edges,
         tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id) }).collect(),
+        referring: referring(graph, &tables)
+            .into_iter()
+            .map(|name| dialect.qualified(home(graph, dialect), name))
+            .collect(),
         roots: roots
             .iter()
             .map(|id| graph.table(*id))
@@ -1049,6 +1062,19 @@ fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             deleted: false,
         })
         .collect()
+}
+
+/// The names of the tables that rules by time only look into, without those in `tables`.
+fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
+    let timed = graph.rules.iter().filter_map(|rule| rule.timed.as_ref());
+    let mut names: Vec<&str> = timed
+        .flat_map(|timed| &timed.references)
+        .map(|reference| reference.table.as_str())
+        .filter(|name| tables.iter().all(|id| graph.table(*id).name != *name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// An EVENT for a schedule of five cron fields in UTC, or of `N seconds`.
@@ -1378,7 +1404,15 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         cutoff_now_source: source
             .as_ref()
             .map_or(String::new(), |source| cutoff_now(&source.seconds)),
-        cutoff_now_default: cutoff_now(&overdue.to_string()),
+        cutoff_now_default: match &rule.timed {
+            // The stored time holds the retention already.
+            Some(timed) if timed.retention == 0 => local(
+                graph,
+                rule.end_time.kind,
+                &format!("{now} - INTERVAL {lag} SECOND"),
+            ),
+            _ => cutoff_now(&overdue.to_string()),
+        },
         cutoff_now_minimum: cutoff_now(&minimum.to_string()),
         cutoff_of_policy: cutoff(&format!("{coalesce}(p_retention, p.retention_seconds)")),
         cutoff_of_source: source.as_ref().map_or(String::new(), |source| {

@@ -45,6 +45,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "Vec<Dialect>")]
     pub dialects: Option<Spanned<Vec<Spanned<Dialect>>>>,
+    /// The servers on which the names of the tables and columns are in upper case, whatever their case in this file.
+    #[serde(default)]
+    #[schemars(with = "Vec<Dialect>", example = ["mysql", "mariadb"])]
+    pub upper_case: Option<Spanned<Vec<Spanned<Dialect>>>>,
     /// Schema of the application's tables on PostgreSQL.
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "public"))]

@@ -77,6 +77,7 @@ pub(super) fn compare(
     database: &mut dyn Database,
     threshold: i64,
 ) -> anyhow::Result<Vec<Finding>> {
+    let graph = &graph.named_for(calls.dialect());
     let mut catalog = database.catalog(render::home(graph, calls.dialect()))?;
     catalog.spell_like(&fit::names(graph));
     let mut findings = fit::compare(graph, &catalog);

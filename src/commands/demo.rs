@@ -10,7 +10,7 @@ use super::{Exit, bundle, calls, dispatch, load};
 use crate::bundle::Bundle;
 use crate::cli::{Cli, Demo};
 use crate::db::Database;
-use crate::demo::systems::System;
+use crate::demo::systems::{Decision, System};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;
@@ -35,7 +35,7 @@ pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
     calls(&graph, args.dialect).map_err(|_| unfit(&graph, args.dialect))?;
     clear(&dir)?;
     let stage = Stage::start(args.system, args.dialect, &dir, ui)?;
-    stage.load(args.families, ui)?;
+    stage.load(args.families.unwrap_or(args.system.families), ui)?;
     tell(&dir, &stage, ui)?;
     farewell(&stage, started.elapsed(), ui);
     Ok(Exit::Clean)
@@ -98,7 +98,6 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     let spec = spec(stage.system, dir)?;
     let spec = spec.as_str();
     let url = stage.url.as_str();
-    let scopes = stage.scopes()?;
     let generated = dir.join("generated").display().to_string();
     // The server's user owns the directory; the files are the user's own.
     let generated = if fs::create_dir_all(&generated).is_ok() {
@@ -118,8 +117,11 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     let bundle = bundle(&load(Path::new(spec), &Ui { quiet: true })?, stage.dialect)?;
     ui.done(
         &format!(
-            "control schema, {} indexes, {} routines that explain themselves, roles, an hourly {}",
-            created(&bundle, &["index"]),
+            "control schema, {}, {} routines that explain themselves, roles, an hourly {}",
+            match created(&bundle, &["index"]) {
+                0 => "no further index".to_owned(),
+                indexes => format!("{indexes} indexes"),
+            },
             created(&bundle, &["function", "procedure"]),
             match stage.dialect {
                 Dialect::Postgres => "pg_cron job",
@@ -128,12 +130,41 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         ),
         clock.elapsed(),
     );
+    decide(spec, stage, ui)?;
+    chapter(ui, "Preview: what would go, what stays and why");
+    step(ui, &["preview", spec], url)?;
+    chapter(ui, "Run: whole families, in short transactions");
+    step(ui, &["arm", spec], url)?;
+    step(ui, &["run", spec], url)?;
     chapter(
         ui,
-        &format!(
-            "Nine of ten {} opt in; the others are never touched",
-            stage.system.scopes.2
-        ),
+        "Verify: no orphans made, nothing due is left, every routine as generated",
+    );
+    step(ui, &["verify", spec], url)?;
+    chapter(ui, "The ledger remembers");
+    step(ui, &["history", spec], url)?;
+    step(ui, &["status", spec], url)?;
+    Ok(())
+}
+
+/// What is to be said before the first run.
+fn decide(spec: &str, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
+    let url = stage.url.as_str();
+    let (table, column, called) = match stage.system.decision {
+        Decision::Policies(table, column, called) => (table, column, called),
+        Decision::Hold(rule, key) => {
+            chapter(
+                ui,
+                "The engine has written into every row when it goes; a hold keeps a family nevertheless",
+            );
+            let words = ["--rule", rule, "--key", key, "--reason", "audit"];
+            return step(ui, &[&["hold", "set", spec], &words[..]].concat(), url);
+        }
+    };
+    let scopes = stage.scopes(table, column)?;
+    chapter(
+        ui,
+        &format!("Nine of ten {called} opt in; the others are never touched"),
     );
     let quiet = Ui { quiet: true };
     for (index, scope) in scopes
@@ -160,19 +191,6 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         "… and so for {} more",
         scopes.len().saturating_sub(3)
     ));
-    chapter(ui, "Preview: what would go, what stays and why");
-    step(ui, &["preview", spec], url)?;
-    chapter(ui, "Run: whole families, in short transactions");
-    step(ui, &["arm", spec], url)?;
-    step(ui, &["run", spec], url)?;
-    chapter(
-        ui,
-        "Verify: no orphans made, nothing due is left, every routine as generated",
-    );
-    step(ui, &["verify", spec], url)?;
-    chapter(ui, "The ledger remembers");
-    step(ui, &["history", spec], url)?;
-    step(ui, &["status", spec], url)?;
     Ok(())
 }
 

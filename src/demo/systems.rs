@@ -1,6 +1,6 @@
 //! The managed systems that the demo can show, and what it says of them.
 
-use super::{dolphinscheduler, yworkflow};
+use super::{camunda7, dolphinscheduler, yworkflow};
 use crate::dialect::Dialect;
 
 /// A system with its spec, its schema and a history.
@@ -18,11 +18,22 @@ pub struct System {
     pub about_schema: &'static str,
     /// What makes the history hard to clean, in half a sentence.
     pub about_history: &'static str,
-    /// The table and column with the scopes of policies, and what a user calls them.
-    pub scopes: (&'static str, &'static str, &'static str),
+    /// How many families the demo loads: about a quarter of a million rows.
+    pub families: u32,
+    /// What an operator decides before the first run.
+    pub decision: Decision,
     /// Further commands to try: arguments with `SPEC` for the path of the spec, and what they show.
     pub further: &'static [(&'static str, &'static str)],
     scripts: fn(Dialect) -> Option<Scripts>,
+}
+
+/// What is said before a first run.
+#[derive(Clone, Copy, Debug)]
+pub enum Decision {
+    /// Who is cleaned at all: the table and column with the scopes of policies, and what a user calls them.
+    Policies(&'static str, &'static str, &'static str),
+    /// What stays nevertheless: the rule and the key of one family that is due.
+    Hold(&'static str, &'static str),
 }
 
 /// What fills a database.
@@ -37,7 +48,7 @@ pub struct Scripts {
 }
 
 /// Every system, the default first.
-pub const SYSTEMS: [System; 2] = [
+pub const SYSTEMS: [System; 3] = [
     System {
         name: "dolphinscheduler",
         title: "Apache DolphinScheduler 3.4",
@@ -45,7 +56,8 @@ pub const SYSTEMS: [System; 2] = [
         spec_path: "specs/dolphinscheduler.toml",
         about_schema: "53 tables, with their stock indexes and not one foreign key",
         about_history: "nested and dynamic sub-workflows, shared ones, circles, dead links, running and undated members",
-        scopes: ("t_ds_workflow_instance", "project_code", "projects"),
+        families: dolphinscheduler::DEMO_FAMILIES,
+        decision: Decision::Policies("t_ds_workflow_instance", "project_code", "projects"),
         further: &[
             (
                 "purge SPEC --key 9",
@@ -75,7 +87,8 @@ pub const SYSTEMS: [System; 2] = [
         spec_path: "specs/yworkflow.toml",
         about_schema: "5 tables with their stock indexes; of five foreign keys four cascade, one refuses, one has no index",
         about_history: "states, the steps between them, owners, attributes; instances that were stopped, corrected lately, never started",
-        scopes: ("workflow_instance", "workflow_definition_id", "definitions"),
+        families: dolphinscheduler::DEMO_FAMILIES,
+        decision: Decision::Policies("workflow_instance", "workflow_definition_id", "definitions"),
         further: &[(
             "purge SPEC --key 90",
             "a stopped instance by hand: refused, it may be started again",
@@ -85,6 +98,34 @@ pub const SYSTEMS: [System; 2] = [
                 schema: yworkflow::SCHEMA,
                 size: dolphinscheduler::FAMILIES_SETTING,
                 history: yworkflow::HISTORY,
+            })
+        },
+    },
+    System {
+        name: "camunda7",
+        title: "Camunda 7.24",
+        spec: include_str!("../../specs/camunda7.toml"),
+        spec_path: "specs/camunda7.toml",
+        about_schema: "49 tables with the engine's own indexes; no foreign key holds the history together, three point at its byte arrays",
+        about_history: "sub-instances, decisions, batches; running ones whose time has come, old ones without a time, values that something still names",
+        families: 4_000,
+        decision: Decision::Hold("history", "0076ec00-f9c5-7171-7425-0344ac7f6f54"),
+        further: &[(
+            "purge SPEC --rule history --key 7130a7c1-8d26-82ed-c3f1-3cc676195cb4",
+            "a running instance by hand: refused",
+        )],
+        scripts: |dialect| {
+            Some(match dialect {
+                Dialect::Postgres => Scripts {
+                    schema: camunda7::SCHEMA_724,
+                    size: dolphinscheduler::FAMILIES_SETTING,
+                    history: camunda7::HISTORY_724,
+                },
+                Dialect::Mysql | Dialect::Mariadb => Scripts {
+                    schema: camunda7::mysql::SCHEMA_724,
+                    size: dolphinscheduler::mysql::FAMILIES_VARIABLE,
+                    history: camunda7::mysql::HISTORY_724,
+                },
             })
         },
     },

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::graph::{Column, Kind};
 use crate::spec::grammar::{ColumnText, place};
-use crate::spec::{Text, duration};
+use crate::spec::{Spec, Text, duration};
 
 /// The longest name that every server takes, in bytes.
 const LONGEST_NAME: usize = 63;
@@ -217,6 +217,63 @@ pub(super) fn dialects(
             "name at least one of `postgres`, `mysql` and `mariadb`, or leave `dialects` out: then it is for all",
         ));
     }
+    once_each(listed, diagnostics);
+    DIALECTS
+        .iter()
+        .copied()
+        .filter(|dialect| listed.iter().any(|it| it.get_ref() == dialect))
+        .collect()
+}
+
+/// The servers on which all names are in upper case; `dialects` are those of the spec.
+pub(super) fn upper_case(
+    spec: &Spec,
+    dialects: &[Dialect],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Dialect> {
+    let Some(written) = &spec.upper_case else {
+        return Vec::new();
+    };
+    let listed = written.get_ref();
+    once_each(listed, diagnostics);
+    for dialect in listed {
+        if !dialects.contains(dialect.get_ref()) {
+            let folder = dialect.get_ref().facts().folder;
+            diagnostics.push(Diagnostic::error(
+                "server-not-listed",
+                dialect.span(),
+                format!("the spec is not for `{folder}`"),
+                format!("add `\"{folder}\"` to `dialects`, or take it out here"),
+            ));
+        }
+    }
+    let mut names: Vec<&Text> = spec.tables.keys().chain(spec.ignore.keys()).collect();
+    names.sort_by_key(|name| name.span().start);
+    for (at, name) in names.iter().enumerate() {
+        let alike = names[..at].iter().find(|earlier| {
+            let (name, earlier) = (name.get_ref(), earlier.get_ref());
+            name != earlier && name.eq_ignore_ascii_case(earlier)
+        });
+        if let (Some(first), false) = (alike, listed.is_empty()) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "same-in-upper-case",
+                    name.span(),
+                    format!(
+                        "`{}` and `{}` are one name in upper case",
+                        first.get_ref().escape_debug(),
+                        name.get_ref().escape_debug()
+                    ),
+                    "take one of the two out, or `upper_case`",
+                )
+                .related(first.span(), "first here"),
+            );
+        }
+    }
+    listed.iter().map(|dialect| *dialect.get_ref()).collect()
+}
+
+fn once_each(listed: &[Spanned<Dialect>], diagnostics: &mut Vec<Diagnostic>) {
     for (at, dialect) in listed.iter().enumerate() {
         if let Some(first) = listed[..at]
             .iter()
@@ -234,11 +291,6 @@ pub(super) fn dialects(
             );
         }
     }
-    DIALECTS
-        .iter()
-        .copied()
-        .filter(|dialect| listed.iter().any(|it| it.get_ref() == dialect))
-        .collect()
 }
 
 /// Checks five cron fields, or `N seconds`.

@@ -214,10 +214,14 @@ A rule must say how long ended families are kept: `retention = { default = \"30d
 names the definition, or holds the value.",
     ),
     (
-        "strategy-of-one-dialect",
+        "same-in-upper-case",
         "\
-The strategies `removal-time` and `age` are generated for PostgreSQL only. A spec for other servers as well needs \
-another strategy there, or a spec of its own.",
+On the servers under `upper_case` all names of tables are in upper case. Two tables whose names differ in case only would \
+be one there.",
+    ),
+    (
+        "server-not-listed",
+        "`upper_case` names a server that `dialects` does not list, so that nothing is generated for it.",
     ),
     (
         "table-outside-family",

@@ -17,6 +17,9 @@ pub(super) fn probes(graph: &Graph, plan: &Plan, dialect: Dialect) -> Vec<Probe>
 fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     let rule = &graph.rules[purge.rule];
     let view = rule_view(graph, purge, dialect);
+    if let Some(timed) = &view.timed {
+        return super::timed::probes(graph, rule, &view, timed, dialect);
+    }
     let (key, table, end) = (&view.key, &view.table, &view.end_time);
     let root = graph.table(rule.root).name.clone();
     let scope = if rule.retention.per.is_some() && rule.retention.listed() {
@@ -116,6 +119,6 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
 }
 
 /// A few keys in the place of a work table; DISTINCT and LIMIT keep the server from merging it into the statement.
-fn some_keys(table: &str, key: &str) -> String {
+pub(super) fn some_keys(table: &str, key: &str) -> String {
     format!("(SELECT DISTINCT k.{key} AS k FROM {table} AS k LIMIT 3) AS w")
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{RuleView, escaped, home};
+use super::mysql_probes::some_keys;
+use super::{RuleView, escaped, home, local};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Timed};
@@ -47,6 +48,8 @@ pub(super) struct TimedView {
     of_family: String,
     /// The tables that refer to members, for the grants.
     references: Vec<String>,
+    /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
+    twins: Vec<String>,
 }
 
 /// A table of the rule; conditions are about its row `t`.
@@ -73,9 +76,21 @@ struct MemberView {
     predicates: Vec<String>,
     /// What finds the rows of the family `v_key`; empty where rows have no family.
     of_family: String,
-    /// The variable with the keys that something refers to, and what may refer.
+    /// The variable or work table with the keys that something refers to, and what may refer.
     named: String,
     referrers: Vec<ReferrerView>,
+    /// The columns that name the family, or are its root.
+    belongs: Vec<String>,
+    /// The work tables whose rows stay, where there are no arrays.
+    stays: Vec<StayView>,
+}
+
+/// A work table, its alias, and the column of the member that is looked up in it.
+#[derive(Serialize)]
+struct StayView {
+    work: String,
+    alias: String,
+    column: String,
 }
 
 #[derive(Serialize)]
@@ -85,19 +100,38 @@ struct ReferrerView {
 }
 
 pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {
-    let zone = |kind: Kind| match kind {
+    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
+    // So many seconds before p_as_of, in the zone of the application.
+    let before = |seconds: &str, kind: Kind| match (dialect, kind) {
+        (Dialect::Postgres, Kind::Timestamptz) => {
+            format!("(p_as_of - make_interval(secs => {seconds}))")
+        }
+        (Dialect::Postgres, _) => format!(
+            "(p_as_of - make_interval(secs => {seconds})) AT TIME ZONE {}",
+            dialect.text(&graph.time_zone)
+        ),
+        (Dialect::Mysql | Dialect::Mariadb, _) => {
+            local(graph, kind, &format!("p_as_of - INTERVAL {seconds} SECOND"))
+        }
+    };
+    let here = match rule.end_time.kind {
         Kind::Timestamptz => String::new(),
         _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
     };
-    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
-    let here = zone(rule.end_time.kind);
-    let cutoff = if timed.retention > 0 {
-        format!(
-            "(p_as_of - make_interval(secs => greatest(coalesce(p_retention, {}), {minimum}) + {lag})){here}",
+    let kept = match dialect {
+        Dialect::Postgres => format!(
+            "greatest(coalesce(p_retention, {}), {minimum}) + {lag}",
             timed.retention
-        )
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "GREATEST(COALESCE(p_retention, {}), {minimum}) + {lag}",
+            timed.retention
+        ),
+    };
+    let cutoff = if timed.retention > 0 {
+        before(&kept, rule.end_time.kind)
     } else {
-        format!("(p_as_of - make_interval(secs => {lag})){here}")
+        before(&lag.to_string(), rule.end_time.kind)
     };
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let members: Vec<MemberView> = timed
@@ -118,19 +152,19 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|condition| dialect.condition_of(row, condition))
             .collect()
     };
+    let coalesce = match dialect {
+        Dialect::Postgres => "coalesce",
+        Dialect::Mysql | Dialect::Mariadb => "COALESCE",
+    };
     let named = |row: &str| match root_column.as_str() {
         "" => format!("{row}.{key}"),
-        column => format!("coalesce({row}.{column}, {row}.{key})"),
+        column => format!("{coalesce}({row}.{column}, {row}.{key})"),
     };
     TimedView {
         cutoff,
         ages: timed.retention > 0,
         least: timed.ended.as_ref().map_or(String::new(), |ended| {
-            format!(
-                "(p_as_of - make_interval(secs => {})){}",
-                minimum + lag,
-                zone(ended.kind)
-            )
+            before(&(minimum + lag).to_string(), ended.kind)
         }),
         end_type: timed
             .ended
@@ -160,6 +194,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         root_predicates: root.map_or(Vec::new(), |root| root.predicates.clone()),
         of_family: root.map_or(String::new(), |root| root.of_family.clone()),
         root_column,
+        twins: (2..=members
+            .iter()
+            .map(|member| member.belongs.len())
+            .max()
+            .unwrap_or_default())
+            .map(|number| format!("work_keep_{number}"))
+            .collect(),
         members,
         references: timed
             .references
@@ -205,7 +246,10 @@ fn member_view(
             column: dialect.ident(&reference.column),
         })
         .collect();
-    let named = format!("o_named_{position}");
+    let named = match dialect {
+        Dialect::Postgres => format!("o_named_{position}"),
+        Dialect::Mysql | Dialect::Mariadb => format!("work_named_{position}"),
+    };
     let conditions: Vec<String> = if root {
         rule.candidates
             .iter()
@@ -222,6 +266,25 @@ fn member_view(
     );
     if !referrers.is_empty() {
         predicates.push(format!("(t.{key} = ANY ({named})) IS NOT TRUE"));
+    }
+    let mut stays: Vec<StayView> = belongs
+        .iter()
+        .enumerate()
+        .map(|(index, column)| StayView {
+            work: match index {
+                0 => "work_keep".to_owned(),
+                _ => format!("work_keep_{}", index + 1),
+            },
+            alias: format!("k{}", index + 1),
+            column: column.clone(),
+        })
+        .collect();
+    if !referrers.is_empty() {
+        stays.push(StayView {
+            work: named.clone(),
+            alias: "n".to_owned(),
+            column: key.clone(),
+        });
     }
     MemberView {
         position,
@@ -254,38 +317,61 @@ fn member_view(
             .join(" OR "),
         named,
         referrers,
+        belongs,
+        stays,
         table: qualified,
         key,
     }
 }
 
 /// The statements of the routines with literals in place of variables.
-pub(super) fn probes(graph: &Graph, rule: &Rule, view: &RuleView, timed: &TimedView) -> Vec<Probe> {
+pub(super) fn probes(
+    graph: &Graph,
+    rule: &Rule,
+    view: &RuleView,
+    timed: &TimedView,
+    dialect: Dialect,
+) -> Vec<Probe> {
     let mut probes = Vec::new();
+    let time = &view.end_time;
     for (member, of) in timed.members.iter().zip(&rule.order) {
         let table = &graph.table(*of).name;
-        let conditions: String = member
-            .conditions
-            .iter()
-            .map(|condition| format!(" AND {condition}"))
-            .collect();
+        let from = &member.table;
+        let conditions = |row: &str| -> String {
+            member
+                .conditions
+                .iter()
+                .map(|condition| format!(" AND {row}{}", condition.trim_start_matches("t.")))
+                .collect()
+        };
         let window = format!(
-            "t.{time} >= '1970-01-01' AND t.{time} < '1970-01-02'{conditions}",
-            time = view.end_time
+            "t.{time} >= '1970-01-01' AND t.{time} < '1970-01-02'{}",
+            conditions("t.")
         );
+        let (end, delete) = match dialect {
+            Dialect::Postgres => (
+                "OFFSET 100 LIMIT 1",
+                format!("DELETE FROM {from} AS t WHERE {window}"),
+            ),
+            // By its full name: an alias would need a current database, which a session need not have.
+            Dialect::Mysql | Dialect::Mariadb => (
+                "LIMIT 100, 1",
+                format!(
+                    "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{time} = w.k{}",
+                    conditions(&format!("{from}.")),
+                    work = some_keys(from, time)
+                ),
+            ),
+        };
         probes.push(Probe {
             what: format!("rule {}: where the next window of {table} ends", rule.name),
             table: table.clone(),
-            sql: format!(
-                "SELECT t.{time} FROM {of} AS t WHERE {window} ORDER BY t.{time} OFFSET 100 LIMIT 1",
-                time = view.end_time,
-                of = member.table
-            ),
+            sql: format!("SELECT t.{time} FROM {from} AS t WHERE {window} ORDER BY t.{time} {end}"),
         });
         probes.push(Probe {
             what: format!("rule {}: delete from {table} in a window", rule.name),
             table: table.clone(),
-            sql: format!("DELETE FROM {} AS t WHERE {window}", member.table),
+            sql: delete,
         });
     }
     probes

@@ -116,6 +116,9 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
     CONSTRAINT setting_within_limits CHECK (
         (CASE name
             WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+{%- if by_time %}
+            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
+{%- endif %}
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -125,7 +128,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
         END) IS TRUE
     )
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    COMMENT = 'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
 
 -- The ledger: what every run did.
 --# create table {{ control }}.run
@@ -333,7 +336,7 @@ BEGIN
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE CONCAT(p_rule, '.', p_name)
 {%- for rule in rules %}
-            WHEN '{{ rule.name }}.batch_families' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}' THEN {{ rule.batch_families }}
             WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
             WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
             WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
@@ -484,9 +487,15 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'scope', v_scope);
 {%- for rule in rules %}
     IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
+{%- if rule.timed and not rule.timed.ages %}
+        IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
+            CALL {{ control }}.refuse('rule {{ rule.name }} has no retention of its own', 'leave the option out: {{ rule.table_name }}.{{ rule.end_time_name }} holds it');
+        END IF;
+{%- else %}
         IF v_seconds < {{ rule.minimum }} THEN
             CALL {{ control }}.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule {{ rule.name }}'), 'the minimum is {{ rule.minimum_text }}; it stands in the spec');
         END IF;
+{%- endif %}
         IF v_scope IS NOT NULL THEN
             CALL {{ control }}.check_scope({{ rule.literal }}, v_scope);
         END IF;

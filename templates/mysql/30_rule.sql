@@ -1073,37 +1073,7 @@ BEGIN
             START TRANSACTION;
             CALL {{ control }}.{{ rule.name }}_work();
 
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM {{ control }}.run AS r
-            CROSS JOIN {{ control }}.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM {{ control }}.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }}
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
-            CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
-            CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
-            END IF;
+            {{ w::before_batch(control=control, rule=rule) }}
             SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
             IF v_take <= 0 THEN
                 SET o_state = 'run_families reached';
@@ -1111,24 +1081,7 @@ BEGIN
                 LEAVE step;
             END IF;
 
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
+            {{ w::latch(control=control) }}
 
             CALL {{ control }}.seconds(v_text, v_retention);
             CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
@@ -1167,53 +1120,7 @@ BEGIN
             LEAVE step;
         END attempt;
 
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE {{ control }}.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE {{ control }}.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
+        {{ w::after_batch(control=control, rule=rule, half="v_last DIV 2") }}
         INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, {{ rule.literal }}, v_key, v_errno, v_sqlstate, v_message);
         INSERT INTO {{ control }}.work_skip (skip_key, reason)
@@ -1368,33 +1275,7 @@ BEGIN
     SET v_rows_{{ step.position }} = JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
 {%- endfor %}
     SET v_sum = {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %} + {% endif %}{% endfor %};
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM {{ control }}.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM {{ control }}.run_rule AS r
-        WHERE r.rule = {{ rule.literal }}
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
+    {{ w::preview_figures(control=control, rule=rule) }}
     SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
 {%- if rule.per and rule.opt_in %}
 {%- if rule.calendar %}
@@ -1417,28 +1298,5 @@ BEGIN
 {%- endif %}
     CALL {{ control }}.{{ rule.name }}_close();
 
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE({{ rule.literal }}),
-        ', "root": ', JSON_QUOTE({{ rule.table_literal }}),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-{%- for step in rule.steps %}
-        {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', v_rows_{{ step.position }},
-{%- endfor %}
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-{%- if rule.per and rule.opt_in %}
-        ', "without_policy": ', v_without,
-{%- endif %}
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'){% for field in rule.report_preview %},
-        ', ', JSON_QUOTE({{ field.name }}), ': ', COALESCE(CAST({{ field.value }} AS char), 'null'){% endfor %},
-        '}'
-    );
+    {{ w::preview_document(rule=rule) }}
 END;

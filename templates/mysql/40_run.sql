@@ -29,8 +29,14 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.setting, {{ control }}.artifact,
         {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,
+{%- for table in referring %}
+        {{ table }},
+{%- endfor %}
 {%- for table in tables %}
         {{ table.table }}{% if not loop.last %},{% else %};{% endif %}
+{%- endfor %}
+{%- for definition in definitions %}
+    DROP TEMPORARY TABLE IF EXISTS {{ definition.table }};
 {%- endfor %}
 {%- endif %}
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
@@ -102,7 +108,7 @@ BEGIN
     DECLARE v_batch bigint;
 {%- for rule in rules %}
     IF COALESCE(p_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
-        CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
+        CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}', v_batch);
         INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families)
         VALUES (p_run, {{ rule.literal }}, v_batch);
         INSERT INTO {{ control }}.run_table (run_id, rule, position, table_name)
@@ -569,7 +575,7 @@ BEGIN
     CALL {{ control }}.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT({{ run_lock }}, '.', o_run), 0);
 END;
-{% for rule in rules %}
+{% for rule in rules %}{% if not rule.timed %}
 -- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 --# create procedure {{ control }}.{{ rule.name }}_purge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
@@ -596,23 +602,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL {{ control }}.{{ rule.name }}_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM {{ control }}.run AS r
-        CROSS JOIN {{ control }}.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL {{ control }}.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL {{ control }}.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
+        {{ w::before_purge(control=control, rule=rule, q=q) }}
         -- The work tables have the type and the collation of the key.
         REPLACE INTO {{ control }}.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -644,23 +634,9 @@ BEGIN
         DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
         COMMIT;
     END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, {{ q }}key{{ q }}, errno, {{ q }}sqlstate{{ q }}, message)
-            VALUES (p_run, {{ rule.literal }}, p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO {{ control }}.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-        COMMIT;
-    END IF;
+    {{ w::after_purge(control=control, rule=rule, q=q) }}
 END;
-{% endfor %}
+{% endif %}{% endfor %}
 -- purge_end: closes the ledger of a purge.
 --# create procedure {{ control }}.purge_end
 CREATE PROCEDURE {{ control }}.purge_end(IN p_run bigint, OUT o_document longtext)

@@ -329,7 +329,7 @@ END;
 --# create procedure {{ control }}.set_setting
 CREATE PROCEDURE {{ control }}.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "batch_families", "value": 50}''); [body @body@]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}", "value": 50}''); [body @body@]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
@@ -341,7 +341,7 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'name', v_name);
     CALL {{ control }}.setting_of(v_rule, LEFT(v_name, 255), v_value);
     IF v_value IS NULL THEN
-        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, run_families, time_budget, lock_timeout, retries, ledger_days');
+        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget, lock_timeout, retries, ledger_days');
     END IF;
     CALL {{ control }}.option_of(p_options, 'value', v_text);
     IF v_text IS NULL THEN
@@ -354,6 +354,9 @@ BEGIN
         IF v_value < IF(v_name = 'retries', 0, 1)
             OR v_value > CASE v_name
                 WHEN 'batch_families' THEN 5000
+{%- if by_time %}
+                WHEN 'batch_rows' THEN 100000
+{%- endif %}
                 WHEN 'time_budget' THEN 86400
                 WHEN 'lock_timeout' THEN 60000
                 WHEN 'retries' THEN 100
@@ -364,6 +367,9 @@ BEGIN
                 CONCAT(v_name, ' is beyond its limits: ', v_text),
                 CASE v_name
                     WHEN 'batch_families' THEN '1 to 5000'
+{%- if by_time %}
+                    WHEN 'batch_rows' THEN '1 to 100000'
+{%- endif %}
                     WHEN 'run_families' THEN 'from 1'
                     WHEN 'time_budget' THEN '1 to 86400 (seconds)'
                     WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
@@ -501,6 +507,18 @@ BEGIN
         CROSS JOIN {{ control }}.control AS c
     ) AS n;
     DROP TEMPORARY TABLE {{ control }}.work_orphan;
+{%- for rule in rules %}{% if rule.timed %}
+
+    CALL {{ control }}.{{ rule.name }}_strays();
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT({{ rule.literal }}, ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another {{ rule.end_time_name }} than their family and go without it; ', o.undated, ' have none and stay')
+    FROM {{ control }}.work_stray AS o;
+    DROP TEMPORARY TABLE {{ control }}.work_stray;
+{%- endif %}{% endfor %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT 2, 'preview', c.spec, 'violation', CONCAT('preview() fails: ', v_error)
@@ -559,6 +577,7 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE {{ control }}.work_routine;
+{%- if indexes %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -572,6 +591,7 @@ BEGIN
     FROM (
         {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent(prefix="        ") }}
     ) AS n;
+{%- endif %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -766,6 +786,9 @@ FROM (
 {%- else %}
         FROM {{ rule.table }} AS i
         WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_default }}
+{%- endif %}
+{%- if rule.timed and rule.timed.root_column %}
+          AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
 {%- endif %}
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}

@@ -35,6 +35,10 @@ GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{
 {% for definition in definitions -%}
 --# grant select on {{ definition.name }}
 GRANT SELECT ON {{ definition.table }} TO {{ owner }};
+{% endfor -%}
+{% for table in referring -%}
+--# grant select on {{ table }}
+GRANT SELECT ON {{ table }} TO {{ owner }};
 {% endfor %}
 {%- if maria %}
 -- A role does not see the bodies of its own routines without it; verify() compares them.

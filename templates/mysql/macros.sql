@@ -98,3 +98,251 @@ FROM {{ control }}.{{ edge.keys }} AS w
 {%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}
 {%- endmacro named %}
+
+{#- What a step looks at before its batch. -#}
+{% macro before_batch(control, rule) -%}
+-- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
+            FROM {{ control }}.run AS r
+            CROSS JOIN {{ control }}.control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
+            INTO v_done, v_again, v_present, v_halving
+            FROM {{ control }}.run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }}
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}', v_batch);
+            CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
+            CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
+            END IF;
+{%- endmacro before_batch %}
+
+{#- How long a step waits for locks, and the latch of holds and policies. -#}
+{% macro latch(control) -%}
+-- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
+            -- look at everything again.
+            latch: BEGIN
+                DECLARE EXIT HANDLER FOR 1205
+                BEGIN
+                    SET o_state = 'again';
+                END;
+                SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
+            END latch;
+            IF o_state IS NOT NULL THEN
+                ROLLBACK;
+                LEAVE step;
+            END IF;
+{%- endmacro latch %}
+
+{#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
+    delete yet, more than 1 where it can be halved; half: to what. -#}
+{% macro after_batch(control, rule, half) -%}
+-- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
+        -- read-only server: they are no fault of a family.
+        IF v_errno IN (1317, 1927, 1053) THEN
+            SET o_state = 'cancelled';
+            LEAVE step;
+        END IF;
+        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
+        IF NOT v_busy AND (
+            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+            OR v_last = 0
+        ) THEN
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF v_busy AND v_again < v_retries THEN
+            UPDATE {{ control }}.run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        IF v_last = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+        IF v_last > 1 THEN
+            UPDATE {{ control }}.run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = {{ half }},
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+{%- endmacro after_batch %}
+
+{#- The figures of a preview: what is skipped and why, and how fast the last runs were. -#}
+{% macro preview_figures(control, rule) -%}
+SELECT
+        COALESCE(SUM(s.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
+    INTO v_skips, v_skipped, v_skip_keys
+    FROM (
+        SELECT
+            k.reason,
+            COUNT(*) AS families,
+            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
+        FROM (
+            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
+            FROM {{ control }}.work_skipped AS w
+        ) AS k
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM {{ control }}.run_rule AS r
+        WHERE r.rule = {{ rule.literal }}
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+{%- endmacro preview_figures %}
+
+{#- The document of a preview. -#}
+{% macro preview_document(rule) -%}
+SET o_document = CONCAT(
+        '{"rule": ', JSON_QUOTE({{ rule.literal }}),
+        ', "root": ', JSON_QUOTE({{ rule.table_literal }}),
+        ', "families": ', v_families,
+        ', "rows": ', v_sum,
+        ', "tables": {',
+{%- for step in rule.steps %}
+        {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', v_rows_{{ step.position }},
+{%- endfor %}
+        '}, "oldest_end_time": ', v_oldest,
+        ', "sample_roots": ', v_samples,
+        ', "skipped_families": ', v_skips,
+        ', "skipped": ', v_skipped,
+        ', "skipped_samples": ', v_skip_keys,
+{%- if rule.per and rule.opt_in %}
+        ', "without_policy": ', v_without,
+{%- endif %}
+        ', "run_families": ', v_limit,
+        ', "limited": ', IF(v_more, 'true', 'false'),
+        ', "batches": ', v_batches,
+        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'){% for field in rule.report_preview %},
+        ', ', JSON_QUOTE({{ field.name }}), ': ', COALESCE(CAST({{ field.value }} AS char), 'null'){% endfor %},
+        '}'
+    );
+{%- endmacro preview_document %}
+
+{#- What a purge of one family looks at first, and how long it waits for locks. -#}
+{% macro before_purge(control, rule, q) -%}
+SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM {{ control }}.run AS r
+        CROSS JOIN {{ control }}.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL {{ control }}.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL {{ control }}.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+{%- endmacro before_purge %}
+
+{#- What an error of a purge means; it is recorded. -#}
+{% macro after_purge(control, rule, q) -%}
+IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, {{ q }}key{{ q }}, errno, {{ q }}sqlstate{{ q }}, message)
+            VALUES (p_run, {{ rule.literal }}, p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO {{ control }}.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        COMMIT;
+    END IF;
+{%- endmacro after_purge %}
+
+{#- What speaks against row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
+{% macro fault_of_root(rule) -%}
+{% if rule.timed.ended -%}
+CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} >= v_least THEN 3 ELSE 9 END
+{%- else -%}
+9
+{%- endif %}
+{%- endmacro fault_of_root %}
+
+{#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does. -#}
+{% macro rest_of_window(control, rule, member) -%}
+FROM {{ control }}.work_due AS w
+    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
+{%- for stay in member.stays %}
+    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+    WHERE w.position = {{ member.position }}
+{%- for condition in member.conditions %}
+      AND {{ condition }}
+{%- endfor %}
+{%- for stay in member.stays %}
+      AND {{ stay.alias }}.id IS NULL
+{%- endfor %}
+{%- endmacro rest_of_window %}
+
+{% macro rows_of_window(control, rule, member, from, to) -%}
+FROM {{ member.table }} AS t
+{%- for stay in member.stays %}
+    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+    WHERE t.{{ rule.end_time }} >= {{ from }}
+      AND t.{{ rule.end_time }} < {{ to }}
+{%- for condition in member.conditions %}
+      AND {{ condition }}
+{%- endfor %}
+{%- for stay in member.stays %}
+      AND {{ stay.alias }}.id IS NULL
+{%- endfor %}
+{%- endmacro rows_of_window %}

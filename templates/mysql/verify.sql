@@ -17,6 +17,7 @@ FROM (
 ) AS o
 ORDER BY o.edge;
 
+{% if indexes -%}
 -- Indexes that the statements need.
 --# indexes
 SELECT n.index_name, n.table_name, n.usable
@@ -25,6 +26,7 @@ FROM (
 ) AS n
 ORDER BY n.index_name;
 
+{% endif -%}
 -- Whose rights the routines, the views and the event have, and whether that role is still there.
 --# definers
 SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known
@@ -45,7 +47,7 @@ SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, 
 FROM information_schema.events AS e
 WHERE e.event_schema = {{ control_literal }};
 {% for rule in rules %}
--- {{ rule.name }}: final roots by age, whether or not their family may go.
+{% if rule.timed %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
     DATE_FORMAT(i.{{ rule.end_time }}, '%Y-%m') AS ended,

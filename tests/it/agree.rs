@@ -135,7 +135,7 @@ const LEDGER: [(&str, &str); 4] = [
 ];
 
 /// Takes out of a document what differs by nature.
-fn anonymous(document: &mut Value) {
+pub(crate) fn anonymous(document: &mut Value) {
     match document {
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {

@@ -343,6 +343,38 @@ fn the_demo_tells_the_story_of_yworkflow() {
 }
 
 #[test]
+fn the_demo_tells_the_story_of_camunda_on_every_server() {
+    let mut figures = Vec::new();
+    for dialect in ["postgres", "mysql", "mariadb"] {
+        let story = story_of(&[
+            "--system",
+            "camunda7",
+            "--families",
+            "1000",
+            "--dialect",
+            dialect,
+        ]);
+        for word in [
+            "three point at its byte arrays",
+            "a hold keeps a family nevertheless",
+            "a hold keeps it",
+            "done, nothing left",
+            "clean\n",
+        ] {
+            assert!(story.contains(word), "no `{word}` in:\n{story}");
+        }
+        assert!(!story.contains("found something"), "{story}");
+        // How a run is cut into batches is the server's own matter.
+        let would = story
+            .lines()
+            .filter_map(|line| line.split_once(" would go"));
+        figures.push(would.map(|(what, _)| what.to_owned()).collect::<Vec<_>>());
+    }
+    assert!(!figures[0].is_empty());
+    assert!(figures.iter().all(|of| *of == figures[0]), "{figures:?}");
+}
+
+#[test]
 fn the_demo_shows_a_system_on_its_own_servers_only() {
     let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
         .args(["demo", "--system", "yworkflow", "--dialect", "mariadb"])

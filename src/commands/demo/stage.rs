@@ -172,9 +172,8 @@ impl Stage {
     }
 
     /// The scopes that have a history.
-    pub(super) fn scopes(&self) -> anyhow::Result<Vec<String>> {
+    pub(super) fn scopes(&self, table: &str, scope: &str) -> anyhow::Result<Vec<String>> {
         let mut database = db::connect(&self.url.parse()?)?;
-        let (table, scope, _) = self.system.scopes;
         column(
             database.as_mut(),
             &format!(

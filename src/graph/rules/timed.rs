@@ -7,7 +7,6 @@ use toml::Spanned;
 use super::retention::retention;
 use super::{DAY, Family, conditions, end_time, fields, limits, report, root};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Document, Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names,
@@ -29,7 +28,6 @@ pub(super) fn rule(
 ) -> Option<Rule> {
     let by_removal_time = strategy == Strategy::RemovalTime;
     refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
-    check_dialects(spec, rule, diagnostics);
     let mut missing = |field: &str, help: &str| {
         diagnostics.push(Diagnostic::error(
             "missing-field",
@@ -131,22 +129,6 @@ pub(super) fn rule(
         report: fields_of_report,
         order,
     })
-}
-
-/// Rules by time are made for PostgreSQL so far.
-fn check_dialects(spec: &Spec, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
-    let others = spec.dialects.as_ref().is_none_or(|dialects| {
-        let mut listed = dialects.get_ref().iter();
-        listed.any(|dialect| *dialect.get_ref() != Dialect::Postgres)
-    });
-    if let (Some(strategy), true) = (&rule.strategy, others) {
-        diagnostics.push(Diagnostic::error(
-            "strategy-of-one-dialect",
-            strategy.span(),
-            "rules of this strategy are generated for PostgreSQL only",
-            "write `dialects = [\"postgres\"]` into the spec",
-        ));
-    }
 }
 
 /// What only rules by time have, where a rule goes by the end of its families.

@@ -1,22 +1,17 @@
-//! Databases with the tables of Camunda 7 and windrow, on the server of `support::database`.
+//! Databases with the tables of Camunda 7 and windrow, on each of the servers.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
 
-use postgres::{Client, NoTls};
 use serde_json::{Value, json};
-use windrow::demo::camunda7::SCHEMA_724;
+use windrow::db::Cancel;
+use windrow::demo::camunda7::{self, mysql};
+use windrow::demo::dolphinscheduler as settings;
+use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
 
-use super::database::{self, bundle, call, is_numbered, message};
-
-/// The control schema.
-pub(crate) const W: &str = "windrow_camunda7";
-
-static TEMPLATE: Mutex<bool> = Mutex::new(false);
-static NUMBER: AtomicU32 = AtomicU32::new(0);
+use super::history::until;
+use super::installation::{Installation, Session, call};
 
 /// The graph of `specs/camunda7.toml`.
 pub(crate) fn graph() -> Graph {
@@ -25,121 +20,182 @@ pub(crate) fn graph() -> Graph {
     lint::load(&text).0.expect("a good spec")
 }
 
+/// A call that goes on beside, and its session.
+pub(crate) type Aside = JoinHandle<(Session, anyhow::Result<Value>)>;
+
 /// A database of its own, with windrow installed and armed; dropped with this value.
 pub(crate) struct Camunda {
-    pub(crate) client: Client,
-    pub(crate) name: String,
+    pub(crate) windrow: Installation,
 }
 
 impl Camunda {
-    pub(crate) fn new() -> Self {
-        let _only = database::exclusive();
-        let mut made = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut admin = connect("postgres");
-        if !*made {
-            run(&mut admin, "CREATE DATABASE template_camunda");
-            let mut client = connect("template_camunda");
-            run(&mut client, SCHEMA_724);
-            for file in &bundle(&graph()).files {
-                if is_numbered(&file.path) && !file.path.contains("/90_") {
-                    for statement in &file.statements {
-                        run(&mut client, &statement.sql);
-                    }
-                }
-            }
-            *made = true;
-        }
-        let name = format!("camunda_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let create = format!("CREATE DATABASE {name} TEMPLATE template_camunda");
-        // The session that filled the template may take a moment to end.
-        let mut attempts = 0;
-        while let Err(error) = admin.batch_execute(&create) {
-            attempts += 1;
-            assert!(attempts < 100, "{error:?}");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        let mut camunda = Self {
-            client: connect(&name),
-            name,
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        let schema = match dialect {
+            Dialect::Postgres => camunda7::SCHEMA_724,
+            Dialect::Mysql | Dialect::Mariadb => mysql::SCHEMA_724,
         };
-        camunda.execute("CALL W.arm()");
+        let mut windrow = Installation::of(dialect, schema, &graph());
+        windrow.arm();
+        Self { windrow }
+    }
+
+    /// The same with a realistic history of so many families, as it is at an instant in UTC.
+    pub(crate) fn with_history(dialect: Dialect, families: u32, now: &str) -> Self {
+        let mut camunda = Self::new(dialect);
+        // In a session of its own: the scripts set what they need.
+        let mut session = camunda.connect();
+        let (sizes, history) = match dialect {
+            Dialect::Postgres => (
+                format!(
+                    "SET {} = {families}; SET {} = '{now}'",
+                    settings::FAMILIES_SETTING,
+                    settings::NOW_SETTING
+                ),
+                camunda7::HISTORY_724,
+            ),
+            Dialect::Mysql | Dialect::Mariadb => (
+                format!(
+                    "SET {} = {families}, {} = '{now}'",
+                    settings::mysql::FAMILIES_VARIABLE,
+                    settings::mysql::NOW_VARIABLE
+                ),
+                mysql::HISTORY_724,
+            ),
+        };
+        session.execute(&sizes).expect("settings");
+        session.execute(history).expect("the history loads");
+        let tables = camunda.tables();
+        match dialect {
+            Dialect::Postgres => camunda.execute("ANALYZE"),
+            Dialect::Mysql | Dialect::Mariadb => {
+                camunda
+                    .windrow
+                    .rows(&format!("ANALYZE TABLE {}", tables.join(", ")));
+            }
+        }
         camunda
     }
 
-    pub(crate) fn connect(&self) -> Client {
-        connect(&self.name)
+    /// What is written in one way for PostgreSQL and in another for MySQL and MariaDB.
+    pub(crate) fn either<T>(&self, postgres: T, mysql: T) -> T {
+        match self.windrow.dialect {
+            Dialect::Postgres => postgres,
+            Dialect::Mysql | Dialect::Mariadb => mysql,
+        }
+    }
+
+    /// Every table of the application.
+    pub(crate) fn tables(&mut self) -> Vec<String> {
+        let home = self.either("current_schema()", "DATABASE()");
+        self.windrow.texts(&format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = {home} ORDER BY 1"
+        ))
+    }
+
+    pub(crate) fn connect(&self) -> Session {
+        self.windrow.connect()
+    }
+
+    /// A call in a thread and a session of its own, which is given back.
+    pub(crate) fn call_aside(&self, routine: &'static str, options: Value) -> (Aside, Cancel, i64) {
+        let mut session = self.connect();
+        let cancel = session.cancel();
+        let number = session.session().expect("a session has a number");
+        let (dialect, control) = (self.windrow.dialect, self.windrow.control.clone());
+        let aside = thread::spawn(move || {
+            let answer = call(&mut session, dialect, &control, routine, &options);
+            (session, answer)
+        });
+        (aside, cancel, number)
     }
 
     pub(crate) fn run(&mut self, options: Value) -> Value {
-        call(&mut self.client, W, "run", options)
-            .unwrap_or_else(|error| panic!("{}", message(&error)))
+        self.call("run", options)
     }
 
     pub(crate) fn purge(&mut self, options: Value) -> Value {
-        call(&mut self.client, W, "purge", options)
-            .unwrap_or_else(|error| panic!("{}", message(&error)))
+        self.call("purge", options)
     }
 
-    /// Calls a function that takes and answers one document.
-    pub(crate) fn select(&mut self, function: &str, options: Value) -> Value {
-        self.attempt(function, options)
-            .unwrap_or_else(|error| panic!("{}", message(&error)))
+    /// Calls a routine that takes and answers one document.
+    pub(crate) fn call(&mut self, routine: &str, options: Value) -> Value {
+        self.attempt(routine, options)
+            .unwrap_or_else(|error| panic!("{routine}: {error:#}"))
     }
 
-    pub(crate) fn attempt(
-        &mut self,
-        function: &str,
-        options: Value,
-    ) -> Result<Value, postgres::Error> {
-        let sql = format!("SELECT {W}.{function}($1)");
-        Ok(self.client.query_one(&sql, &[&options])?.get(0))
+    pub(crate) fn attempt(&mut self, routine: &str, options: Value) -> anyhow::Result<Value> {
+        self.windrow.call(routine, options)
     }
 
     pub(crate) fn set_setting(&mut self, name: &str, value: i64) {
-        self.select(
+        self.call(
             "set_setting",
             json!({"rule": "history", "name": name, "value": value}),
         );
     }
 
-    /// Executes statements that must work; `W.` stands for the control schema.
+    /// Executes statements that must work; `W.` stands for the control schema, and tables are in lower case.
     pub(crate) fn execute(&mut self, sql: &str) {
-        run(&mut self.client, &sql.replace("W.", &format!("{W}.")));
+        let sql = self.named(sql);
+        self.windrow.execute(&sql);
     }
 
-    /// The first column of all rows; `W.` stands for the control schema.
+    /// The first column of all rows; see `execute`.
     pub(crate) fn texts(&mut self, sql: &str) -> Vec<String> {
-        let sql = sql.replace("W.", &format!("{W}."));
-        match self.client.query(&sql, &[]) {
-            Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
-            Err(error) => panic!("{}\n\n{sql}", message(&error)),
-        }
+        let sql = self.named(sql);
+        self.windrow.texts(&sql)
     }
 
+    /// One number; see `execute`.
     pub(crate) fn number(&mut self, sql: &str) -> i64 {
-        let texts = self.texts(&format!("SELECT ({sql})::text"));
-        texts[0].parse().expect("a number")
+        let sql = self.named(sql);
+        self.windrow.number(&sql)
     }
-}
 
-impl Drop for Camunda {
-    fn drop(&mut self) {
-        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        if let Ok(mut admin) =
-            Client::connect(&database::server().url("postgres", "postgres"), NoTls)
-        {
-            let _ = admin.batch_execute(&sql);
+    /// A text with the names of tables as this server has them: what begins with `act_`.
+    pub(crate) fn named(&self, text: &str) -> String {
+        if self.windrow.dialect == Dialect::Postgres {
+            return text.to_owned();
         }
+        let is_part = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
+        text.split_inclusive(|sign| !is_part(sign))
+            .map(|word| {
+                if word.starts_with("act_") {
+                    word.to_ascii_uppercase()
+                } else {
+                    word.to_owned()
+                }
+            })
+            .collect()
     }
-}
 
-fn connect(database: &str) -> Client {
-    Client::connect(&database::server().url(database, "postgres"), NoTls)
-        .expect("the server accepts us")
-}
+    /// Waits until a session has ended.
+    pub(crate) fn until_gone(&mut self, session: i64) {
+        let sql = self.either(
+            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}"),
+            format!("SELECT count(*) FROM information_schema.processlist WHERE id = {session}"),
+        );
+        until("the session is gone", || Ok(self.number(&sql) == 0)).expect("it ends");
+    }
 
-fn run(client: &mut Client, sql: &str) {
-    if let Err(error) = client.batch_execute(sql) {
-        panic!("{}\n\n{}", message(&error), &sql[..sql.len().min(2_000)]);
+    /// Rows of families, decisions and byte arrays whose parent has gone.
+    pub(crate) fn torn(&mut self) -> Vec<String> {
+        let sql = self.either("SELECT edge, orphans FROM W.orphans()", "CALL W.orphans()");
+        let rows = self.windrow.rows(sql);
+        rows.into_iter()
+            .map(|row| {
+                let mut values = row.into_iter().map(Option::unwrap_or_default);
+                (
+                    values.next().unwrap_or_default(),
+                    values.next().unwrap_or_default(),
+                )
+            })
+            .filter(|(edge, orphans)| {
+                let edge = edge.to_lowercase();
+                let counts = ["root_proc_inst_id_", "dec_inst_id_", "bytearray_id_"];
+                counts.iter().any(|column| edge.ends_with(column)) && orphans != "0"
+            })
+            .map(|(edge, orphans)| format!("{edge}: {orphans}"))
+            .collect()
     }
 }

@@ -19,6 +19,13 @@
 --   * removal times in the future; task metrics of three years.
 BEGIN;
 
+-- An id like those of the engine, always the same for the same seed, on every server.
+CREATE OR REPLACE FUNCTION pg_temp.demo_id(seed text) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT left(encode(sha256(convert_to(seed, 'UTF8')), 'hex'), 32)::uuid::text
+$$;
+
 CREATE TEMPORARY TABLE demo_clock ON COMMIT DROP AS
 SELECT date_trunc('second', coalesce(
     nullif(current_setting('windrow.demo_now', true), '')::timestamp,
@@ -31,9 +38,9 @@ CREATE TEMPORARY TABLE demo_instance ON COMMIT DROP AS
 WITH root AS (
     SELECT
         f,
-        md5('p' || f || '.1')::uuid::text AS root_id,
+        pg_temp.demo_id('p' || f || '.1') AS root_id,
         'process_' || f % 12 AS process,
-        c.now - make_interval(secs => 200 * 86400.0 * (c.families - f) / c.families) AS started,
+        c.now - make_interval(secs => 17280000::bigint * (c.families - f) / c.families) AS started,
         make_interval(secs => 60 + f * 7919 % 259200) AS took,
         CASE WHEN f % 7 = 0 THEN 90 ELSE 30 END AS days,
         f % 10 AS shape,
@@ -55,8 +62,8 @@ SELECT
     d.f,
     m,
     d.root_id,
-    md5('p' || d.f || '.' || m)::uuid::text AS id,
-    CASE WHEN m > 1 THEN md5('p' || d.f || '.' || m - 1)::uuid::text END AS super_id,
+    pg_temp.demo_id('p' || d.f || '.' || m) AS id,
+    CASE WHEN m > 1 THEN pg_temp.demo_id('p' || d.f || '.' || m - 1) END AS super_id,
     d.process || CASE WHEN m > 1 THEN '_part' ELSE '' END AS process,
     d.started + make_interval(secs => m - 1) AS started,
     d.ended,
@@ -79,24 +86,24 @@ SELECT i.id, i.id, 'order-' || i.f, i.process, i.process || ':1', i.started, i.e
 FROM demo_instance AS i;
 
 INSERT INTO act_hi_actinst (id_, parent_act_inst_id_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_id_, act_name_, act_type_, assignee_, start_time_, end_time_, duration_, act_inst_state_, sequence_counter_, removal_time_)
-SELECT md5('a' || i.f || '.' || i.m || '.' || n)::uuid::text, i.id, i.process, i.process || ':1', i.root_id, i.id, i.id, 'activity_' || n, 'Activity ' || n, CASE WHEN n % 3 = 0 THEN 'userTask' ELSE 'serviceTask' END, CASE WHEN n % 3 = 0 THEN 'user' || i.f % 40 END, i.started + make_interval(secs => n), i.ended, 1000, 4, n, i.removal
+SELECT pg_temp.demo_id('a' || i.f || '.' || i.m || '.' || n), i.id, i.process, i.process || ':1', i.root_id, i.id, i.id, 'activity_' || n, 'Activity ' || n, CASE WHEN n % 3 = 0 THEN 'userTask' ELSE 'serviceTask' END, CASE WHEN n % 3 = 0 THEN 'user' || i.f % 40 END, i.started + make_interval(secs => n), i.ended, 1000, 4, n, i.removal
 FROM demo_instance AS i
 CROSS JOIN LATERAL generate_series(1, 7 + i.f % 4) AS n;
 
 INSERT INTO act_hi_taskinst (id_, task_def_key_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_inst_id_, name_, assignee_, start_time_, end_time_, duration_, priority_, removal_time_, task_state_)
-SELECT md5('t' || i.f || '.' || i.m || '.' || n)::uuid::text, 'activity_' || 3 * n, i.process, i.process || ':1', i.root_id, i.id, i.id, md5('a' || i.f || '.' || i.m || '.' || 3 * n)::uuid::text, 'Approve order', 'user' || i.f % 40, i.started + make_interval(secs => 3 * n), i.ended, 1000, 50, i.removal, 'Completed'
+SELECT pg_temp.demo_id('t' || i.f || '.' || i.m || '.' || n), 'activity_' || 3 * n, i.process, i.process || ':1', i.root_id, i.id, i.id, pg_temp.demo_id('a' || i.f || '.' || i.m || '.' || 3 * n), 'Approve order', 'user' || i.f % 40, i.started + make_interval(secs => 3 * n), i.ended, 1000, 50, i.removal, 'Completed'
 FROM demo_instance AS i
 CROSS JOIN LATERAL generate_series(1, 2 + i.f % 2) AS n;
 
 -- A big value for every eighth instance, a stack trace for every twentieth, a file for every fiftieth.
 CREATE TEMPORARY TABLE demo_bytes ON COMMIT DROP AS
-SELECT i.*, k.kind, md5(k.kind || i.f || '.' || i.m)::uuid::text AS bytes_id
+SELECT i.*, k.kind, pg_temp.demo_id(k.kind || i.f || '.' || i.m) AS bytes_id
 FROM demo_instance AS i
 CROSS JOIN LATERAL (VALUES ('value', 8), ('stack', 20), ('file', 50), ('decision', 32)) AS k(kind, every)
 WHERE i.f % k.every = 1;
 ANALYZE demo_bytes;
 INSERT INTO act_ge_bytearray (id_, rev_, name_, bytes_, generated_, type_, create_time_, root_proc_inst_id_, removal_time_)
-SELECT b.bytes_id, 1, b.kind, convert_to(repeat(md5(b.bytes_id), 20 + b.f % 90), 'UTF8'), NULL, 2, b.started, b.root_id, b.removal
+SELECT b.bytes_id, 1, b.kind, convert_to(repeat(pg_temp.demo_id(b.bytes_id), 20 + b.f % 90), 'UTF8'), NULL, 2, b.started, b.root_id, b.removal
 FROM demo_bytes AS b;
 -- The resources of a deployment have no removal time.
 INSERT INTO act_re_deployment (id_, name_, deploy_time_, source_)
@@ -106,86 +113,86 @@ SELECT 'resource-' || n, 1, 'process_' || n || '.bpmn', 'deployment', convert_to
 FROM generate_series(0, 11) AS n;
 
 INSERT INTO act_hi_varinst (id_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_inst_id_, name_, var_type_, create_time_, rev_, bytearray_id_, text_, state_, removal_time_)
-SELECT md5('v' || i.f || '.' || i.m || '.' || n)::uuid::text, i.process, i.process || ':1', i.root_id, i.id, i.id, i.id, 'variable_' || n, CASE WHEN b.bytes_id IS NULL THEN 'string' ELSE 'object' END, i.started, 0, b.bytes_id, CASE WHEN b.bytes_id IS NULL THEN 'value ' || n END, 'CREATED', i.removal
+SELECT pg_temp.demo_id('v' || i.f || '.' || i.m || '.' || n), i.process, i.process || ':1', i.root_id, i.id, i.id, i.id, 'variable_' || n, CASE WHEN b.bytes_id IS NULL THEN 'string' ELSE 'object' END, i.started, 0, b.bytes_id, CASE WHEN b.bytes_id IS NULL THEN 'value ' || n END, 'CREATED', i.removal
 FROM demo_instance AS i
 CROSS JOIN LATERAL generate_series(1, 5 + i.f % 4) AS n
 LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'value' AND n = 1;
 INSERT INTO act_hi_detail (id_, type_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_inst_id_, var_inst_id_, name_, var_type_, rev_, time_, text_, sequence_counter_, removal_time_, initial_)
-SELECT md5('d' || v.id_ || n)::uuid::text, 'VariableUpdate', v.proc_def_key_, v.proc_def_id_, v.root_proc_inst_id_, v.proc_inst_id_, v.execution_id_, v.act_inst_id_, v.id_, v.name_, v.var_type_, n, v.create_time_, 'value', n, v.removal_time_, n = 0
+SELECT pg_temp.demo_id('d' || v.id_ || n), 'VariableUpdate', v.proc_def_key_, v.proc_def_id_, v.root_proc_inst_id_, v.proc_inst_id_, v.execution_id_, v.act_inst_id_, v.id_, v.name_, v.var_type_, n, v.create_time_, 'value', n, v.removal_time_, n = 0
 FROM act_hi_varinst AS v
 CROSS JOIN generate_series(0, 1) AS n;
 
 INSERT INTO act_hi_identitylink (id_, timestamp_, type_, user_id_, task_id_, root_proc_inst_id_, proc_def_id_, operation_type_, proc_def_key_, removal_time_)
-SELECT md5('l' || t.id_ || n)::uuid::text, t.start_time_, 'assignee', t.assignee_, t.id_, t.root_proc_inst_id_, t.proc_def_id_, CASE n WHEN 0 THEN 'add' ELSE 'delete' END, t.proc_def_key_, t.removal_time_
+SELECT pg_temp.demo_id('l' || t.id_ || n), t.start_time_, 'assignee', t.assignee_, t.id_, t.root_proc_inst_id_, t.proc_def_id_, CASE n WHEN 0 THEN 'add' ELSE 'delete' END, t.proc_def_key_, t.removal_time_
 FROM act_hi_taskinst AS t
 CROSS JOIN generate_series(0, 1) AS n;
 INSERT INTO act_hi_job_log (id_, timestamp_, job_id_, job_retries_, job_exception_msg_, job_exception_stack_id_, job_state_, job_def_type_, act_id_, execution_id_, root_proc_inst_id_, process_instance_id_, process_def_id_, process_def_key_, sequence_counter_, removal_time_)
-SELECT md5('j' || i.f || '.' || i.m || '.' || n)::uuid::text, i.started + make_interval(secs => n), md5('job' || i.f || '.' || i.m)::uuid::text, 3, CASE WHEN b.bytes_id IS NOT NULL THEN 'connection refused' END, b.bytes_id, CASE WHEN b.bytes_id IS NOT NULL THEN 1 WHEN n = 1 THEN 0 ELSE 2 END, 'async-continuation', 'activity_' || n, i.id, i.root_id, i.id, i.process || ':1', i.process, n, i.removal
+SELECT pg_temp.demo_id('j' || i.f || '.' || i.m || '.' || n), i.started + make_interval(secs => n), pg_temp.demo_id('job' || i.f || '.' || i.m), 3, CASE WHEN b.bytes_id IS NOT NULL THEN 'connection refused' END, b.bytes_id, CASE WHEN b.bytes_id IS NOT NULL THEN 1 WHEN n = 1 THEN 0 ELSE 2 END, 'async-continuation', 'activity_' || n, i.id, i.root_id, i.id, i.process || ':1', i.process, n, i.removal
 FROM demo_instance AS i
 CROSS JOIN generate_series(1, 4) AS n
 LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'stack' AND n = 2;
 INSERT INTO act_hi_incident (id_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, create_time_, end_time_, incident_msg_, incident_type_, activity_id_, incident_state_, removal_time_)
-SELECT md5('i' || b.id)::uuid::text, b.process, b.process || ':1', b.root_id, b.id, b.id, b.started, b.ended, 'connection refused', 'failedJob', 'activity_2', 1, b.removal
+SELECT pg_temp.demo_id('i' || b.id), b.process, b.process || ':1', b.root_id, b.id, b.id, b.started, b.ended, 'connection refused', 'failedJob', 'activity_2', 1, b.removal
 FROM demo_bytes AS b
 WHERE b.kind = 'stack';
 INSERT INTO act_hi_ext_task_log (id_, timestamp_, ext_task_id_, retries_, topic_name_, worker_id_, act_id_, act_inst_id_, execution_id_, proc_inst_id_, root_proc_inst_id_, proc_def_id_, proc_def_key_, state_, removal_time_)
-SELECT md5('e' || i.f || '.' || i.m || '.' || n)::uuid::text, i.started, md5('ext' || i.id)::uuid::text, 3, 'mail', 'worker', 'activity_2', i.id, i.id, i.id, i.root_id, i.process || ':1', i.process, n, i.removal
+SELECT pg_temp.demo_id('e' || i.f || '.' || i.m || '.' || n), i.started, pg_temp.demo_id('ext' || i.id), 3, 'mail', 'worker', 'activity_2', i.id, i.id, i.id, i.root_id, i.process || ':1', i.process, n, i.removal
 FROM demo_instance AS i
 CROSS JOIN generate_series(0, 1) AS n
 WHERE i.f % 3 = 0;
 INSERT INTO act_hi_op_log (id_, proc_def_id_, proc_def_key_, root_proc_inst_id_, proc_inst_id_, task_id_, user_id_, timestamp_, operation_type_, operation_id_, entity_type_, property_, new_value_, removal_time_, category_)
-SELECT md5('o' || t.id_)::uuid::text, t.proc_def_id_, t.proc_def_key_, t.root_proc_inst_id_, t.proc_inst_id_, t.id_, t.assignee_, t.end_time_, 'Complete', md5('op' || t.id_)::uuid::text, 'Task', 'delete', 'true', t.removal_time_, 'TaskWorker'
+SELECT pg_temp.demo_id('o' || t.id_), t.proc_def_id_, t.proc_def_key_, t.root_proc_inst_id_, t.proc_inst_id_, t.id_, t.assignee_, t.end_time_, 'Complete', pg_temp.demo_id('op' || t.id_), 'Task', 'delete', 'true', t.removal_time_, 'TaskWorker'
 FROM act_hi_taskinst AS t
 WHERE t.end_time_ IS NOT NULL;
 INSERT INTO act_hi_comment (id_, type_, time_, user_id_, root_proc_inst_id_, proc_inst_id_, action_, message_, removal_time_)
-SELECT md5('c' || i.id)::uuid::text, 'comment', i.started, 'demo', i.root_id, i.id, 'AddComment', 'please check', i.removal
+SELECT pg_temp.demo_id('c' || i.id), 'comment', i.started, 'demo', i.root_id, i.id, 'AddComment', 'please check', i.removal
 FROM demo_instance AS i
 WHERE i.f % 5 = 0;
 INSERT INTO act_hi_attachment (id_, rev_, user_id_, name_, type_, root_proc_inst_id_, proc_inst_id_, content_id_, create_time_, removal_time_)
-SELECT md5('f' || b.id)::uuid::text, 1, 'demo', 'invoice.pdf', 'pdf', b.root_id, b.id, b.bytes_id, b.started, b.removal
+SELECT pg_temp.demo_id('f' || b.id), 1, 'demo', 'invoice.pdf', 'pdf', b.root_id, b.id, b.bytes_id, b.started, b.removal
 FROM demo_bytes AS b
 WHERE b.kind = 'file';
 INSERT INTO act_ru_authorization (id_, rev_, type_, user_id_, resource_type_, resource_id_, perms_, removal_time_, root_proc_inst_id_)
-SELECT md5('z' || i.id)::uuid::text, 1, 1, 'user' || i.f % 40, 20, i.id, 2, i.removal, i.root_id
+SELECT pg_temp.demo_id('z' || i.id), 1, 1, 'user' || i.f % 40, 20, i.id, 2, i.removal, i.root_id
 FROM demo_instance AS i
 WHERE i.f % 10 = 2;
 
 -- Decisions of processes, and every fortieth of none: those share a removal time of their own.
 CREATE TEMPORARY TABLE demo_decision ON COMMIT DROP AS
-SELECT md5('x' || i.id)::uuid::text AS id, i.id AS instance, i.root_id, i.process, i.started, i.removal, i.f, b.bytes_id
+SELECT pg_temp.demo_id('x' || i.id) AS id, i.id AS instance, i.root_id, i.process, i.started, i.removal, i.f, b.bytes_id
 FROM demo_instance AS i
 LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'decision'
 WHERE i.f % 4 = 1
 UNION ALL
-SELECT md5('y' || i.id)::uuid::text, NULL, NULL, NULL, i.started, i.started + interval '30 days', i.f, NULL
+SELECT pg_temp.demo_id('y' || i.id), NULL, NULL, NULL, i.started, i.started + interval '30 days', i.f, NULL
 FROM demo_instance AS i
 WHERE i.f % 40 = 7
   AND i.m = 1;
 INSERT INTO act_hi_decinst (id_, dec_def_id_, dec_def_key_, dec_def_name_, proc_def_key_, proc_inst_id_, eval_time_, removal_time_, root_dec_inst_id_, root_proc_inst_id_)
 SELECT d.id, 'discount:1', 'discount', 'Discount', d.process, d.instance, d.started, d.removal, d.id, d.root_id FROM demo_decision AS d;
 INSERT INTO act_hi_dec_in (id_, dec_inst_id_, clause_id_, clause_name_, var_type_, bytearray_id_, text_, create_time_, root_proc_inst_id_, removal_time_)
-SELECT md5('in' || d.id || n)::uuid::text, d.id, 'input_' || n, 'Input ' || n, 'string', CASE WHEN n = 1 THEN d.bytes_id END, 'gold', d.started, d.root_id, d.removal
+SELECT pg_temp.demo_id('in' || d.id || n), d.id, 'input_' || n, 'Input ' || n, 'string', CASE WHEN n = 1 THEN d.bytes_id END, 'gold', d.started, d.root_id, d.removal
 FROM demo_decision AS d
 CROSS JOIN generate_series(1, 2) AS n;
 INSERT INTO act_hi_dec_out (id_, dec_inst_id_, clause_id_, clause_name_, rule_id_, rule_order_, var_name_, var_type_, double_, create_time_, root_proc_inst_id_, removal_time_)
-SELECT md5('out' || d.id)::uuid::text, d.id, 'output', 'Discount', 'rule_' || d.f % 5, 1, 'discount', 'double', 0.1, d.started, d.root_id, d.removal
+SELECT pg_temp.demo_id('out' || d.id), d.id, 'output', 'Discount', 'rule_' || d.f % 5, 1, 'discount', 'double', 0.1, d.started, d.root_id, d.removal
 FROM demo_decision AS d;
 
 -- Tasks that belong to nothing.
 INSERT INTO act_hi_taskinst (id_, name_, assignee_, start_time_, end_time_, priority_, removal_time_)
-SELECT md5('s' || i.id)::uuid::text, 'Call back', 'demo', i.started, i.started + interval '1 hour', 50, i.started + interval '31 days'
+SELECT pg_temp.demo_id('s' || i.id), 'Call back', 'demo', i.started, i.started + interval '1 hour', 50, i.started + interval '31 days'
 FROM demo_instance AS i
 WHERE i.f % 60 = 8
   AND i.m = 1;
 
 -- Batches, with the logs of their jobs.
 INSERT INTO act_hi_batch (id_, type_, total_jobs_, jobs_per_seed_, invocations_per_job_, start_time_, end_time_, removal_time_)
-SELECT md5('b' || i.f)::uuid::text, 'instance-deletion', 4, 100, 1, i.started, i.started + interval '5 minutes', i.started + interval '35 days'
+SELECT pg_temp.demo_id('b' || i.f), 'instance-deletion', 4, 100, 1, i.started, i.started + interval '5 minutes', i.started + interval '35 days'
 FROM demo_instance AS i
 WHERE i.f % 150 = 9
   AND i.m = 1;
 INSERT INTO act_hi_job_log (id_, timestamp_, job_id_, job_state_, job_def_type_, sequence_counter_, removal_time_, batch_id_)
-SELECT md5('bj' || b.id_ || n)::uuid::text, b.start_time_, md5('bjob' || b.id_ || n / 2)::uuid::text, n % 2 * 2, 'batch-job', n, b.removal_time_, b.id_
+SELECT pg_temp.demo_id('bj' || b.id_ || n), b.start_time_, pg_temp.demo_id('bjob' || b.id_ || n / 2), n % 2 * 2, 'batch-job', n, b.removal_time_, b.id_
 FROM act_hi_batch AS b
 CROSS JOIN generate_series(0, 7) AS n;
 
@@ -193,19 +200,19 @@ CROSS JOIN generate_series(0, 7) AS n;
 INSERT INTO act_ru_execution (id_, rev_, root_proc_inst_id_, proc_inst_id_, is_active_)
 SELECT i.id, 1, i.root_id, i.id, true FROM demo_instance AS i WHERE i.ended IS NULL;
 INSERT INTO act_ru_variable (id_, rev_, type_, name_, execution_id_, proc_inst_id_, bytearray_id_, var_scope_)
-SELECT md5('rv' || b.id)::uuid::text, 1, 'object', 'copied_' || b.f, r.id_, r.proc_inst_id_, b.bytes_id, r.id_
+SELECT pg_temp.demo_id('rv' || b.id), 1, 'object', 'copied_' || b.f, r.id_, r.proc_inst_id_, b.bytes_id, r.id_
 FROM demo_bytes AS b
-CROSS JOIN LATERAL (SELECT x.id_, x.proc_inst_id_ FROM act_ru_execution AS x ORDER BY md5(x.id_ || b.id) LIMIT 1) AS r
+CROSS JOIN LATERAL (SELECT x.id_, x.proc_inst_id_ FROM act_ru_execution AS x ORDER BY pg_temp.demo_id(x.id_ || b.id) LIMIT 1) AS r
 WHERE b.kind = 'value'
   AND b.f % 40 = 1;
 INSERT INTO act_ru_job (id_, rev_, type_, process_instance_id_, retries_, exception_stack_id_, handler_type_)
-SELECT md5('rj' || b.id)::uuid::text, 1, 'message', b.id, 0, b.bytes_id, 'async-continuation'
+SELECT pg_temp.demo_id('rj' || b.id), 1, 'message', b.id, 0, b.bytes_id, 'async-continuation'
 FROM demo_bytes AS b
 WHERE b.kind = 'stack'
   AND b.f % 100 = 41;
 
 INSERT INTO act_ru_task_meter_log (id_, assignee_hash_, timestamp_)
-SELECT md5('m' || n)::uuid::text, n % 40, c.now - make_interval(secs => 1100 * 86400.0 * n / c.families)
+SELECT pg_temp.demo_id('m' || n), n % 40, c.now - make_interval(secs => 95040000::bigint * n / c.families)
 FROM demo_clock AS c
 CROSS JOIN LATERAL generate_series(1, c.families) AS n;
 

@@ -1,0 +1,102 @@
+//! A run that is cancelled inside a batch: what its session then commits is told and finished.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::{history, options, rule, state};
+use crate::support::camunda::Camunda;
+use crate::support::history::until;
+use crate::support::installation::on_every_server;
+
+on_every_server!(what_the_session_of_a_killed_run_commits_is_told_and_finished);
+
+/// Where a batch is killed: the table whose rows it deletes.
+const POINTS: [&str; 4] = [
+    "act_hi_actinst",
+    "act_hi_detail",
+    "act_ge_bytearray",
+    "act_hi_procinst",
+];
+
+/// Whether each family that is due has gone from all of these tables or from none.
+fn whole(camunda: &mut Camunda) -> bool {
+    camunda.number(
+        "SELECT count(*) FROM act_hi_procinst AS p WHERE NOT EXISTS (SELECT 1 FROM act_hi_actinst AS a WHERE a.root_proc_inst_id_ = p.root_proc_inst_id_)",
+    ) == 0
+}
+
+/// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far.
+fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) {
+    let mut twin = history(dialect);
+    let mut camunda = history(dialect);
+    camunda.set_setting("batch_rows", 200);
+    // A family that is named by hand although its time has not come: no later run finishes it but by another purge.
+    let young = camunda.texts(
+        "SELECT id_ FROM act_hi_procinst AS p WHERE removal_time_ > '2026-06-02' AND end_time_ IS NOT NULL AND id_ = root_proc_inst_id_
+           AND NOT EXISTS (SELECT 1 FROM act_ge_bytearray AS b WHERE b.root_proc_inst_id_ = p.id_) ORDER BY id_ LIMIT 1",
+    );
+    let purge = json!({"rule": "history", "key": young});
+    twin.purge(purge.clone());
+    let run = twin.run(options());
+    assert_eq!(run["status"], "done", "{run}");
+    let expected = state(&mut twin);
+
+    let mut rounds: Vec<_> = POINTS.map(|table| ("run", options(), table)).into();
+    rounds.push(("purge", purge.clone(), "act_hi_procinst"));
+    for (routine, options, table) in rounds {
+        let round = format!("a {routine} killed at {table}");
+        camunda.execute(&camunda.either(
+            format!(
+                "CREATE FUNCTION public.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN OLD; END $$;
+                 CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION public.stop()"
+            ),
+            format!(
+                "CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW BEGIN DECLARE v integer; SET v = SLEEP(600); END"
+            ),
+        ));
+        let (runner, cancel, number) = camunda.call_aside(routine, options);
+        let asleep = camunda.either(
+            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"),
+            format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"),
+        );
+        until(&round, || {
+            assert!(!runner.is_finished(), "{round}: it ended");
+            Ok(camunda.number(&asleep) == 1)
+        })
+        .expect("it gets there");
+        while !runner.is_finished() {
+            cancel().expect("a cancel");
+            sleep(Duration::from_millis(20));
+        }
+        let (mut session, answer) = runner.join().expect("no panic");
+        assert!(answer.is_err(), "{round}: it survived");
+        session.execute("COMMIT").expect("a commit");
+        drop(session);
+        camunda.until_gone(number);
+        camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
+        let verify = camunda.call("verify", json!({}));
+        let checks = verify["checks"].as_array().expect("checks");
+        let told = checks.iter().any(|check| check["check"] == "unfinished");
+        // Nothing is half done in silence, and nothing lacks its parent.
+        assert_eq!(told, dialect == Dialect::Mysql, "{round}");
+        assert!(told || whole(&mut camunda), "{round}");
+        assert!(camunda.torn().is_empty(), "{round}: {:?}", camunda.torn());
+        if routine == "purge" {
+            let done = camunda.purge(purge.clone());
+            assert_eq!(done["refused"], json!({}), "{round}: {done}");
+        }
+    }
+    let run = camunda.run(options());
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(state(&mut camunda), expected);
+    let verify = camunda.call("verify", json!({}));
+    let checks = verify["checks"].as_array().expect("checks");
+    assert!(
+        checks.iter().all(|check| check["check"] != "unfinished"),
+        "{verify}"
+    );
+    assert_eq!(rule(&camunda.run(options()), "history")["rows"], 0);
+}

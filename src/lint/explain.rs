@@ -229,8 +229,8 @@ names the definition, or holds the value.",
     (
         "strategy-of-one-dialect",
         "\
-The strategies `removal-time` and `age` are generated for PostgreSQL only. A spec for other servers as well needs \
-another strategy there, or a spec of its own.",
+All strategies but `end-time` are generated for PostgreSQL only. A spec for other servers as well needs another strategy \
+there, or a spec of its own.",
     ),
     (
         "table-outside-family",

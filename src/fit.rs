@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Definition, Edge, Graph, Kind, Rule, Source, Table, Timed};
+use crate::graph::{
+    Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Source, Table, Timed,
+};
 use crate::plan;
 use crate::render::home;
 
@@ -45,7 +47,7 @@ pub enum Severity {
 }
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 26] = [
+pub const CODES: [(&str, &str); 27] = [
     (
         "missing-schema",
         "The schema that the spec names does not exist in this database. Often the address names another database, or the application lives in another schema: set `schema` in the spec.",
@@ -97,6 +99,10 @@ pub const CODES: [(&str, &str); 26] = [
     (
         "partitioned",
         "A covered table is partitioned. Keys are unique only together with the partition column, and each statement touches all partitions; windrow deletes from it like from any table, and does not drop partitions.",
+    ),
+    (
+        "nullable-rank",
+        "A column by which a rule groups or orders rows (`keep-last`) may be NULL. A row without a group, or without a place in it, is neither deleted nor counted among the newest; verify() tells how many there are.",
     ),
     (
         "seq-scan",
@@ -197,6 +203,19 @@ pub fn names(graph: &Graph) -> Vec<&str> {
             let names = [&it.table, &it.key.name, &it.column];
             names.map(String::as_str)
         });
+        let single = rule.single.iter().flat_map(|single| {
+            let places = single.columns().into_iter();
+            let steps = single.needs().flat_map(|need| {
+                let pairs = need
+                    .pairs
+                    .iter()
+                    .flat_map(|(column, named)| [column, named]);
+                std::iter::once(&need.table)
+                    .chain(pairs)
+                    .map(String::as_str)
+            });
+            places.map(|column| column.name.as_str()).chain(steps)
+        });
         conditions
             .map(|condition| &condition.column)
             .chain([&rule.end_time])
@@ -205,6 +224,7 @@ pub fn names(graph: &Graph) -> Vec<&str> {
             .chain(artifacts)
             .chain(timed)
             .chain(source)
+            .chain(single)
     });
     let ignored = graph.ignored.iter().map(|ignored| ignored.table.as_str());
     tables.chain(rules).chain(ignored).collect()
@@ -263,6 +283,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
         }
         if let Some(timed) = &rule.timed {
             timed_findings(graph, rule, timed, catalog, &mut found);
+        }
+        if let Some(single) = &rule.single {
+            single_findings(graph, rule, single, catalog, &mut found);
         }
         for artifact in &rule.artifacts {
             let table = graph.table(artifact.table);
@@ -633,6 +656,90 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
     }
 }
 
+/// The columns by which a rule of single rows goes through its table, and the tables that it looks into.
+fn single_findings(
+    graph: &Graph,
+    rule: &Rule,
+    single: &Single,
+    catalog: &Catalog,
+    found: &mut Vec<Finding>,
+) {
+    let table = graph.table(rule.root);
+    let Some(live) = catalog.tables.get(&table.name) else {
+        return;
+    };
+    for column in single.columns() {
+        column_finding(table, column, catalog.dialect, live, found);
+    }
+    if let Single::KeepLast { group, order, .. } = single {
+        let nullable = |column: &&Column| {
+            let there = live.column(&column.name);
+            there.is_some_and(|there| there.nullable)
+        };
+        for column in group.iter().chain(order).filter(nullable) {
+            let message = "may be NULL; rows without a group, or without a place in it, stay";
+            let object = format!("{}.{}", table.name, column.name);
+            let finding = notice("nullable-rank", &object, message.to_owned());
+            found.push(finding.help("verify() counts such rows"));
+        }
+    }
+    for needs in single.chains() {
+        let mut upper = Some((table.name.as_str(), live));
+        for need in needs {
+            upper = need_findings(need, upper, catalog, found);
+        }
+    }
+}
+
+/// A table in which rows are looked up, by columns of the one before; answers that table, if it is there.
+fn need_findings<'a>(
+    need: &'a Need,
+    upper: Option<(&str, &CatalogTable)>,
+    catalog: &'a Catalog,
+    found: &mut Vec<Finding>,
+) -> Option<(&'a str, &'a CatalogTable)> {
+    if let Some((name, live)) = upper {
+        let columns = need.pairs.iter().map(|(column, _)| column);
+        let missing = columns.filter(|column| live.column(column).is_none());
+        found.extend(missing.map(|column| missing_column(name, column, live)));
+    }
+    let Some(live) = catalog.tables.get(&need.table) else {
+        let message = "the table does not exist".to_owned();
+        found.push(error("missing-table", &need.table, message).help(
+            "rows are looked up in it: is this spec for another version of the application?",
+        ));
+        return None;
+    };
+    let named: Vec<&str> = need.pairs.iter().map(|(_, named)| named.as_str()).collect();
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|named| live.column(named).is_none())
+        .collect();
+    found.extend(
+        missing
+            .iter()
+            .map(|named| missing_column(&need.table, named, live)),
+    );
+    // All of them are compared, so any order will do.
+    let leads = |index: &CatalogIndex| {
+        let first = index.keys.iter().take(named.len()).map(String::as_str);
+        index.predicate.is_none()
+            && index.valid
+            && first.collect::<BTreeSet<_>>() == named.iter().copied().collect()
+    };
+    if missing.is_empty() && !live.indexes.iter().any(leads) {
+        let object = format!("{}.{}", need.table, named.join("_"));
+        let message = format!(
+            "no index leads with ({}), by which each row is looked up",
+            named.join(", ")
+        );
+        found.push(error("missing-index", &object, message).help(
+            "create one: rows are only looked up in this table, so that windrow adds none to it",
+        ));
+    }
+    Some((need.table.as_str(), live))
+}
+
 fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
     let help = match nearest(column, live.columns.iter().map(|column| &column.name)) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -682,10 +789,19 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             if columns.iter().any(|name| live.column(name).is_none()) {
                 continue;
             }
-            // All of them are compared, so any order will do.
+            // All of an edge's are compared, so any order will do; along those of a group, a run goes.
+            let ordered = is_way(graph, table, column);
             let leads = |index: &CatalogIndex| {
-                let first = index.keys.iter().take(columns.len());
-                first.map(String::as_str).collect::<BTreeSet<_>>() == columns
+                let first: Vec<&str> = index
+                    .keys
+                    .iter()
+                    .take(columns.len())
+                    .map(String::as_str)
+                    .collect();
+                match ordered {
+                    true => first == column.split(", ").collect::<Vec<_>>(),
+                    false => first.into_iter().collect::<BTreeSet<_>>() == columns,
+                }
             };
             if !live.indexes.iter().any(|index| {
                 (index.predicate.is_none() || is_ours(index)) && index.valid && leads(index)
@@ -704,6 +820,18 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
             }
         }
     }
+}
+
+/// Whether a rule goes along these columns of a table, in their order.
+fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
+    graph.rules.iter().any(|rule| match &rule.single {
+        Some(Single::KeepLast { group, order, .. }) => {
+            let names = group.iter().chain(order).map(|column| column.name.as_str());
+            graph.table(rule.root).name == table.name
+                && names.collect::<Vec<_>>().join(", ") == columns
+        }
+        _ => false,
+    })
 }
 
 /// The indexes that start with these columns; a partial one serves only if windrow made it.

@@ -182,10 +182,13 @@ pub struct Rule {
     pub candidates: Vec<Condition>,
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
-    /// When a row of the root table ended, or the time by which rows go; `Timestamp` or `Timestamptz`.
+    /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
+    /// without a time has the first column here by which a run goes through the table.
     pub end_time: Column,
     /// What a rule has whose rows go by a time of their own, not by the end of their family.
     pub timed: Option<Timed>,
+    /// What a rule has whose rows go one by one, each for what it is itself.
+    pub single: Option<Single>,
     /// Relation tables that link a member to its descendants.
     pub hierarchy: Vec<Link>,
     /// What happens to a family that shares a member with another.
@@ -255,6 +258,82 @@ pub struct Reference {
     pub to: TableId,
 }
 
+/// A rule of one table whose rows go one by one: why a row goes.
+#[derive(Clone, Debug)]
+pub enum Single {
+    /// Its own expiry time has passed. The rule's retention is that of the fallback.
+    Expiry {
+        /// The column from which the retention of a row without an expiry time counts; without one such a row stays.
+        fallback: Option<Column>,
+    },
+    /// It names something that is gone.
+    Orphan {
+        /// What must exist; a row goes if one of these is broken. Never empty.
+        needs: Vec<Vec<Need>>,
+        /// The column from which the retention counts; without one a row goes at once.
+        time: Option<Column>,
+    },
+    /// Enough rows of its group are newer.
+    KeepLast {
+        /// The columns that make a group.
+        group: Vec<Column>,
+        /// The columns that order a group, the newest last.
+        order: Vec<Column>,
+        /// How many rows of a group stay.
+        keep: i64,
+        /// The column from which the retention counts; without one a row goes at once.
+        time: Option<Column>,
+    },
+}
+
+impl Single {
+    /// The column from which the rule's retention counts, if it has one.
+    pub fn aged(&self) -> Option<&Column> {
+        match self {
+            Single::Expiry { fallback } => fallback.as_ref(),
+            Single::Orphan { time, .. } | Single::KeepLast { time, .. } => time.as_ref(),
+        }
+    }
+
+    /// The columns that it reads beside the key and the rule's own.
+    pub fn columns(&self) -> Vec<&Column> {
+        let placed: &[&[Column]] = match self {
+            Single::KeepLast { group, order, .. } => &[group, order],
+            Single::Expiry { .. } | Single::Orphan { .. } => &[],
+        };
+        placed
+            .iter()
+            .copied()
+            .flatten()
+            .chain(self.aged())
+            .collect()
+    }
+
+    /// What must exist for a row to stay, one list for each thing.
+    pub fn chains(&self) -> &[Vec<Need>] {
+        match self {
+            Single::Orphan { needs, .. } => needs,
+            Single::Expiry { .. } | Single::KeepLast { .. } => &[],
+        }
+    }
+
+    /// Every step of that.
+    pub fn needs(&self) -> impl Iterator<Item = &Need> {
+        self.chains().iter().flatten()
+    }
+}
+
+/// One step of what must exist: the row of `table` that the columns name.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// The columns of the row, or of the row that the step before has found, each with that of `table` that it names.
+    pub pairs: Vec<(String, String)>,
+    /// A value of the only column, besides NULL, that names nothing.
+    pub none: Option<Literal>,
+    /// Name of the table; it need not be managed.
+    pub table: String,
+}
+
 /// The two readings of "a family with a shared member".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
@@ -315,7 +394,7 @@ impl Retention {
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Families in one transaction; rows of one table where rows go by a time of their own.
+    /// Families in one transaction; rows of one table where rows do not go by families.
     pub batch_families: i64,
     /// Families in one run.
     pub run_families: i64,

@@ -32,7 +32,7 @@ pub const RULES: [Rule; 4] = [
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 13] = [
+const CONSEQUENCES: [&str; 14] = [
     "child-not-listed",
     "empty-final",
     "minimum-without-end-time",
@@ -41,6 +41,7 @@ const CONSEQUENCES: [&str; 13] = [
     "opt-in-without-scope",
     "parent-without-key",
     "relation-one-end",
+    "retention-without-time",
     "root-not-listed",
     "root-without-key",
     "rule-without-retention",

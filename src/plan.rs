@@ -1,6 +1,6 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
-use crate::graph::{Condition, Edge, Graph, Kind, Rule, TableId, Timed};
+use crate::graph::{Column, Condition, Edge, Graph, Kind, Rule, Single, TableId, Timed};
 
 /// The plan of a whole spec.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub struct IndexNeed {
     pub columns: Vec<String>,
     /// Conditions of a partial index.
     pub conditions: Vec<Condition>,
+    /// A column that is NULL in all rows of a partial index.
+    pub null: Option<String>,
     /// Columns in order where the dialect has no partial index: what is compared with one value comes first.
     pub whole_columns: Vec<String>,
     /// One sentence: becomes the comment above the statement.
@@ -72,9 +74,10 @@ pub fn make(graph: &Graph) -> Plan {
     let mut indexes: Vec<IndexNeed> = graph
         .rules
         .iter()
-        .flat_map(|rule| match &rule.timed {
-            None => vec![scan_index(graph, rule)],
-            Some(timed) => timed_indexes(graph, rule, timed),
+        .flat_map(|rule| match (&rule.timed, &rule.single) {
+            (Some(timed), _) => timed_indexes(graph, rule, timed),
+            (_, Some(single)) => single_indexes(graph, rule, single),
+            (None, None) => vec![scan_index(graph, rule)],
         })
         .collect();
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
@@ -102,6 +105,7 @@ pub fn make(graph: &Graph) -> Plan {
                 whole_columns: columns.clone(),
                 columns,
                 conditions: Vec::new(),
+                null: None,
                 why: format!(
                     "{} is searched by the rows of {} that {when}.",
                     table.name,
@@ -198,6 +202,13 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
             ),
         };
     }
+    if rule.single.is_some() {
+        return Step {
+            table: id,
+            edges: Vec::new(),
+            why: format!("{}: each row for itself.", table.name),
+        };
+    }
     if id == rule.root {
         return Step {
             table: id,
@@ -252,6 +263,7 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         columns,
         whole_columns,
         conditions: eligible(rule),
+        null: None,
         why: format!(
             "Rule {} reads the roots that are final, oldest first.",
             rule.name
@@ -278,6 +290,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 table: member.table,
                 columns: vec![column.clone()],
                 conditions,
+                null: None,
                 whole_columns,
                 why,
             });
@@ -304,6 +317,61 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
         }
     }
     indexes
+}
+
+/// What a rule of single rows goes along: an expiry time and its fallback, or the groups. Orphans are found along the key,
+/// which has its index.
+fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed> {
+    let table = graph.table(rule.root);
+    let conditions = &rule.candidates;
+    let equal: Vec<String> = conditions
+        .iter()
+        .filter(|condition| condition.values.len() == 1)
+        .map(|condition| condition.column.name.clone())
+        .collect();
+    let need = |along: &[&Column], null: Option<&Column>, why: String| {
+        let mut columns: Vec<String> = along.iter().map(|column| column.name.clone()).collect();
+        if table.indexed.contains(&columns.join(", ")) {
+            return None;
+        }
+        for column in &table.key {
+            if !columns.contains(&column.name) {
+                columns.push(column.name.clone());
+            }
+        }
+        let whole_columns = equal
+            .iter()
+            .chain(null.map(|column| &column.name))
+            .chain(&columns)
+            .cloned()
+            .collect();
+        Some(IndexNeed {
+            table: rule.root,
+            columns,
+            conditions: conditions.clone(),
+            null: null.map(|column| column.name.clone()),
+            whole_columns,
+            why,
+        })
+    };
+    let name = &rule.name;
+    match single {
+        Single::Expiry { fallback } => {
+            let why = format!("Rule {name} reads what has expired, oldest first.");
+            let expired = need(&[&rule.end_time], None, why);
+            let fallback = fallback.as_ref().and_then(|fallback| {
+                let why = format!("Rule {name} reads what has no {}.", rule.end_time.name);
+                need(&[fallback], Some(&rule.end_time), why)
+            });
+            expired.into_iter().chain(fallback).collect()
+        }
+        Single::Orphan { .. } => Vec::new(),
+        Single::KeepLast { group, order, .. } => {
+            let along: Vec<&Column> = group.iter().chain(order).collect();
+            let why = format!("Rule {name} reads group by group, the newest row last.");
+            need(&along, None, why).into_iter().collect()
+        }
+    }
 }
 
 /// The conditions that make a row of the root table a root that is final.

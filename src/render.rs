@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Source, TableId,
+    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single, Source,
+    TableId,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
@@ -16,6 +17,7 @@ use via::ViaView;
 
 mod keeps;
 mod mysql_probes;
+mod single;
 mod source;
 mod timed;
 mod via;
@@ -41,6 +43,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "30_removal_time.sql",
         include_str!("../templates/postgres/30_removal_time.sql"),
+    ),
+    (
+        "postgres",
+        "30_single.sql",
+        include_str!("../templates/postgres/30_single.sql"),
     ),
     (
         "postgres",
@@ -240,6 +247,10 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             probes.extend(timed::probes(graph, rule, &view, timed, dialect));
             continue;
         }
+        if let Some(single) = &view.single {
+            probes.extend(single::probes(graph, rule, &view, single));
+            continue;
+        }
         let root = &graph.table(rule.root).name;
         let scope = match &rule.retention.per {
             Some(per) if rule.retention.listed() => {
@@ -379,10 +390,10 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         let mut context = context.clone();
         context.insert("rule", rule);
         add(
-            if rule.timed.is_some() {
-                "30_removal_time.sql"
-            } else {
-                "30_rule.sql"
+            match (&rule.timed, &rule.single) {
+                (Some(_), _) => "30_removal_time.sql",
+                (_, Some(_)) => "30_single.sql",
+                (None, None) => "30_rule.sql",
             },
             &format!("30_{}.sql", rule.name),
             &format!(
@@ -647,13 +658,16 @@ struct SpecView {
     event: EventView,
     rules: Vec<RuleView>,
     rule_literals: String,
-    /// Whether there are rules by the end of families, and rules by a time of each row.
+    /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
+    /// rules with a fallback.
     by_end: bool,
     by_time: bool,
     /// Whether a rule counts days of the calendar.
     by_calendar: bool,
     /// Whether a rule has no default retention.
     no_default: bool,
+    by_row: bool,
+    by_fallback: bool,
     indexes: Vec<IndexView>,
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
@@ -767,8 +781,12 @@ struct RuleView {
     cutoff_now_default: String,
     cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
+    /// Whether the rule goes by the end of families.
+    by_end: bool,
     /// What a rule by time has besides.
     timed: Option<timed::TimedView>,
+    /// What a rule of single rows has besides.
+    single: Option<single::SingleView>,
     report_preview: Vec<FieldView>,
     report_run: Vec<FieldView>,
 }
@@ -954,10 +972,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .flat_map(|rule| {
                 suffixes
                     .iter()
-                    // What a metric of a rule by time reads is a routine of its own.
-                    .filter(|suffix| rule.timed.is_none() || **suffix != "scope")
-                    .map(|suffix| match (&rule.timed, *suffix) {
-                        (Some(_), "next") => "backlog",
+                    // What a metric of a rule by something else reads is a routine of its own.
+                    .filter(|suffix| by_end(rule) || **suffix != "scope")
+                    .map(|suffix| match (by_end(rule), *suffix) {
+                        (false, "next") => "backlog",
                         (_, suffix) => suffix,
                     })
                     .map(move |suffix| format!("{}_{suffix}", rule.name))
@@ -1030,8 +1048,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         routines: Vec::new(),
         auditor_routines,
         operator_routines,
-        by_end: graph.rules.iter().any(|rule| rule.timed.is_none()),
-        by_time: graph.rules.iter().any(|rule| rule.timed.is_some()),
+        by_end: graph.rules.iter().any(by_end),
+        by_time: !graph.rules.iter().all(by_end),
+        by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
+        by_fallback: graph.rules.iter().any(|rule| matches!(&rule.single, Some(Single::Expiry { fallback: Some(_) }))),
         by_calendar: rules.iter().any(|rule| rule.calendar),
         no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
         definitions: definitions(graph, dialect),
@@ -1206,6 +1226,11 @@ fn cron_values(field: &str, low: u32, high: u32) -> Vec<u32> {
     values.sort_unstable();
     values.dedup();
     values
+}
+
+/// Whether a rule goes by the end of families.
+fn by_end(rule: &Rule) -> bool {
+    rule.timed.is_none() && rule.single.is_none()
 }
 
 fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
@@ -1467,7 +1492,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &rule.end_time.name),
         candidates,
-        eligible: if rule.timed.is_some() && rule.candidates.is_empty() {
+        eligible: if !by_end(rule) && rule.candidates.is_empty() {
             vec!["true".to_owned()]
         } else {
             plan::eligible(rule)
@@ -1499,7 +1524,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .iter()
             .map(|artifact| artifact_view(graph, rule, artifact, dialect))
             .collect(),
+        by_end: by_end(rule),
         timed: rule.timed.as_ref().map(|timed| timed::view(graph, rule, timed, dialect)),
+        single: rule.single.as_ref().map(|single| single::view(graph, rule, single, dialect)),
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),
@@ -1748,10 +1775,10 @@ fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> Orp
 
 fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     let table = graph.table(index.table);
-    let (columns, conditions) = if dialect.facts().partial_indexes {
-        (&index.columns, &index.conditions[..])
+    let (columns, conditions, null) = if dialect.facts().partial_indexes {
+        (&index.columns, &index.conditions[..], &index.null)
     } else {
-        (&index.whole_columns, &[][..])
+        (&index.whole_columns, &[][..], &None)
     };
     let name = index_name(dialect, &table.name, columns);
     let width = columns.len();
@@ -1781,6 +1808,10 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))
+            .chain(
+                null.iter()
+                    .map(|column| format!("{} IS NULL", dialect.ident(column))),
+            )
             .collect(),
         why: index.why.clone(),
         name,

@@ -73,6 +73,7 @@ pub fn run(document: &Value) -> String {
         }
         out.push('\n');
         tables(rule, &mut out);
+        passes(rule, &mut out);
         skipped(rule, &mut out);
         let mut failed = Table::new(&[("failed", Left), ("sqlstate", Left), ("error", Left)]);
         for failure in list(rule, "failures") {
@@ -151,6 +152,7 @@ pub fn preview(document: &Value) -> String {
             let _ = writeln!(out, "first keys of `{}`: {samples}", text(rule, "root"));
         }
         tables(rule, &mut out);
+        passes(rule, &mut out);
         skipped(rule, &mut out);
     }
     out
@@ -343,6 +345,36 @@ fn tables(rule: &Value, out: &mut String) {
     }
 }
 
+/// Why rows go, where they go one by one.
+const PASSES: [(&str, &str); 4] = [
+    ("expired", "its expiry time has passed"),
+    ("fallback", "it has no expiry time and is old enough"),
+    ("orphan", "what it names is gone"),
+    ("surplus", "enough rows of its group are newer"),
+];
+
+fn passes(rule: &Value, out: &mut String) {
+    let mut table = Table::new(&[
+        ("goes", Left),
+        ("rows", Right),
+        ("because", Left),
+        ("first keys", Left),
+    ]);
+    for pass in list(rule, "passes") {
+        let name = text(pass, "pass");
+        let because = PASSES.iter().find(|(known, _)| *known == name);
+        table.row([
+            name.as_str(),
+            &count(number(pass, "rows")),
+            because.map_or("", |(_, because)| because),
+            &words(&pass["sample_keys"]),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = write!(out, "\n{table}");
+    }
+}
+
 fn skipped(rule: &Value, out: &mut String) {
     let mut table = Table::new(&[
         ("stays", Left),
@@ -450,6 +482,23 @@ mod tests {
         assert!(run_found(
             &json!({"run": null, "status": "refused", "reason": "run 11 is in progress"})
         ));
+    }
+
+    #[test]
+    fn rows_that_go_one_by_one_are_told_by_pass() {
+        let mut out = String::new();
+        passes(
+            &json!({"passes": [
+                {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
+                {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]}),
+            &mut out,
+        );
+        insta::assert_snapshot!(out, @r#"
+
+        goes       rows  because                                  first keys
+        expired   1,200  its expiry time has passed               1, 2
+        fallback      1  it has no expiry time and is old enough  [7, "a"]
+        "#);
     }
 
     #[test]

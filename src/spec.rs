@@ -150,7 +150,8 @@ pub struct Rule {
     /// What happens to a family that shares a member with another.
     #[serde(default)]
     pub shared: Shared,
-    /// Which column says when a row goes (`removal-time`) or how old it is (`age`): `column [timestamp | timestamptz]`.
+    /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
+    /// `column [timestamp | timestamptz]`.
     #[serde(default)]
     #[schemars(with = "String", example = &"removal_time")]
     pub time: Option<Text>,
@@ -167,6 +168,27 @@ pub struct Rule {
         example = ["variable: blob_id -> blob"]
     )]
     pub references: Vec<Text>,
+    /// When rows go that have no expiry time of their own; left out: never.
+    #[schemars(with = "Fallback")]
+    pub fallback: Option<Spanned<Fallback>>,
+    /// What must exist for a row of an `orphan` rule to stay, from the row on: `column -> table.column [unless value]`, or
+    /// `column, column -> table(column, column)`; each further entry starts at the row that the one before names. Left
+    /// out: the parents of the table.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r"->.+(\..+|\(.+\))")),
+        example = ["asset_id -> asset.id", "name, uri -> asset_active(name, uri)"]
+    )]
+    pub needs: Vec<Text>,
+    /// Orphans go however young they are; for a table that has no time.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub at_once: Option<Spanned<bool>>,
+    /// Rows that stay whatever their age: the newest of each group (`keep-last`).
+    #[serde(default)]
+    #[schemars(with = "Keep")]
+    pub keep: Option<Spanned<Keep>>,
     /// How long ended families are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
@@ -193,6 +215,12 @@ pub enum Strategy {
     RemovalTime,
     /// Rows of one table, a retention after their time.
     Age,
+    /// Rows of one table whose own expiry time has passed.
+    Expiry,
+    /// Rows of one table that name something that is gone.
+    Orphan,
+    /// Rows of one table, but for the newest of each group.
+    KeepLast,
 }
 
 /// What happens to a family that shares a member with another.
@@ -264,6 +292,44 @@ pub enum Days {
     Calendar,
 }
 
+/// When rows go that have no expiry time of their own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ time = \"updated_at\", retention = { default = \"30d\" } }`"
+)]
+pub struct Fallback {
+    /// The column from which the retention counts: `column [timestamp | timestamptz]`.
+    #[schemars(with = "String", example = &"updated_at timestamptz")]
+    pub time: Text,
+    /// How long after it; a default of `0d` turns this off, and rows without an expiry time stay.
+    #[schemars(with = "Retention")]
+    pub retention: Option<Spanned<Retention>>,
+}
+
+/// The newest rows of each group. A row without a group, or without a value that orders, is not among them, and stays.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ newest = 2, per = [\"job_id bigint\"], by = \"attempt integer\" }`"
+)]
+#[schemars(extend("required" = ["newest", "per", "by"]))]
+pub struct Keep {
+    /// How many of each group.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000))]
+    pub newest: Option<Spanned<i64>>,
+    /// Columns that tell the groups apart: `column [type]`, bigint if no type is given.
+    #[serde(default)]
+    #[schemars(with = "Names", example = &["dag_id varchar", "map_index integer"])]
+    pub per: Option<Spanned<Names>>,
+    /// Columns that order a group, the newest last: `column [type]`, timestamp if no type is given. The key decides between
+    /// equals.
+    #[serde(default)]
+    #[schemars(with = "Names", example = &"try_number integer")]
+    pub by: Option<Spanned<Names>>,
+}
+
 /// How much a run takes at once.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(
@@ -275,7 +341,7 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
     pub batch_families: Option<Spanned<i64>>,
-    /// Rows of one table in one transaction, where rows go by a time of their own.
+    /// Rows of one table in one transaction, where rows do not go by families.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 5_000))]
     pub batch_rows: Option<Spanned<i64>>,
@@ -337,6 +403,15 @@ pub enum Values {
     One(Scalar),
     /// An array.
     Many(Vec<Spanned<Scalar>>),
+}
+
+/// One text or several.
+#[derive(Clone, Debug)]
+pub enum Names {
+    /// A single text.
+    One(String),
+    /// An array.
+    Many(Vec<Text>),
 }
 
 /// A value of a condition.
@@ -425,6 +500,53 @@ impl<'de> Deserialize<'de> for Values {
             }
         }
         deserializer.deserialize_any(ValuesVisitor)
+    }
+}
+
+/// The texts of a field, each with its place.
+pub fn each(names: &Spanned<Names>) -> Vec<Text> {
+    match names.get_ref() {
+        Names::One(name) => vec![Spanned::new(names.span(), name.clone())],
+        Names::Many(names) => names.clone(),
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
+            type Value = Names;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a text, or an array of texts")
+            }
+            fn visit_str<E: Error>(self, value: &str) -> Result<Names, E> {
+                Ok(Names::One(value.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = sequence.next_element()? {
+                    names.push(name);
+                }
+                Ok(Names::Many(names))
+            }
+        }
+        deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+impl JsonSchema for Names {
+    fn schema_name() -> Cow<'static, str> {
+        "Names".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "One text or several.",
+            "anyOf": [
+                { "type": "string" },
+                { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
+            ],
+        })
     }
 }
 

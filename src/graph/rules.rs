@@ -1,6 +1,7 @@
 //! Rules: who is eligible, when, and how much at once.
 
 mod retention;
+pub(super) mod single;
 pub(super) mod timed;
 
 use std::collections::BTreeMap;
@@ -85,6 +86,9 @@ fn rule(
         Some(strategy @ (spec::Strategy::RemovalTime | spec::Strategy::Age)) => {
             return timed::rule(spec, text, name, rule, *strategy, tables, diagnostics);
         }
+        Some(
+            strategy @ (spec::Strategy::Expiry | spec::Strategy::Orphan | spec::Strategy::KeepLast),
+        ) => return single::rule(spec, text, name, rule, *strategy, tables, diagnostics),
         Some(spec::Strategy::EndTime) => timed::refuse_in_end_time(rule, diagnostics),
         None => {}
     }
@@ -151,11 +155,7 @@ fn rule(
     };
     let hierarchy = hierarchy(text, rule, root, &family, diagnostics);
     let artifacts = artifacts(&rule.artifacts, &family, diagnostics);
-    let mut report = Vec::new();
-    for document in [Document::Preview, Document::Run] {
-        let fields = fields(&rule.report, document);
-        report.extend(self::report(text, document, fields, &family, diagnostics));
-    }
+    let report = reports(text, rule, &family, diagnostics);
     Some(Rule {
         name: name.get_ref().clone(),
         root: root?,
@@ -163,6 +163,7 @@ fn rule(
         r#final: finals,
         end_time: end_time?,
         timed: None,
+        single: None,
         hierarchy,
         shared: match rule.shared {
             spec::Shared::Closed => Shared::Closed,
@@ -584,6 +585,21 @@ fn too_deep(artifact: &spec::Artifact, table: TableId, family: &Family<'_>) -> O
         )
         .related(family.tables.spans[table.0].clone(), "the table"),
     )
+}
+
+/// The further names of both documents.
+fn reports(
+    text: &str,
+    rule: &spec::Rule,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<ReportField> {
+    let mut found = Vec::new();
+    for document in [Document::Preview, Document::Run] {
+        let fields = fields(&rule.report, document);
+        found.extend(report(text, document, fields, family, diagnostics));
+    }
+    found
 }
 
 fn report(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
-use crate::graph::rules::timed;
+use crate::graph::rules::{single, timed};
 use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
 use crate::spec::grammar::{self, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
@@ -110,10 +110,9 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
     };
     for (index, (name, table)) in spec.tables.iter().enumerate() {
         names::identifier(name, "table", diagnostics);
-        let key = table
-            .key
-            .as_ref()
-            .map_or(Some(Vec::new()), |key| self::key(text, key, diagnostics));
+        let key = table.key.as_ref().map_or(Some(Vec::new()), |key| {
+            self::key(text, key, goes_row_by_row(spec, text, name), diagnostics)
+        });
         if key.is_none() {
             resolved.unclear_keys.insert(TableId(index));
         }
@@ -245,7 +244,24 @@ pub(super) fn check_reached(
     }
 }
 
-fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Column>> {
+/// Whether the rows of a table go by rules of single rows alone, which find each by its whole key.
+fn goes_row_by_row(spec: &Spec, text: &str, table: &Text) -> bool {
+    let of = |rule: &&spec::Rule| {
+        let root = rule.root.as_ref();
+        root.is_some_and(|root| root.get_ref() == table.get_ref())
+            || timed::listed(rule, text).contains(table.get_ref())
+    };
+    let mut rules = spec.rules.values().filter(of).peekable();
+    rules.peek().is_some() && rules.all(single::is_single)
+}
+
+/// The columns of a key; `several` if there may be more than one.
+fn key(
+    text: &str,
+    key: &Text,
+    several: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<Column>> {
     let columns = match grammar::key(text, key) {
         Ok(columns) => columns,
         Err(diagnostic) => {
@@ -253,7 +269,7 @@ fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
             return None;
         }
     };
-    let [column] = columns.as_slice() else {
+    if columns.len() > 1 && !several {
         diagnostics.push(Diagnostic::error(
             "composite-key",
             key.span(),
@@ -261,8 +277,11 @@ fn key(text: &str, key: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<
             "use a key of one column, e.g. a surrogate `id`, and list this one under `unique`; a table that is nobody's parent needs no key",
         ));
         return None;
-    };
-    Some(vec![key_column(column, key, diagnostics)?])
+    }
+    columns
+        .iter()
+        .map(|column| key_column(column, key, diagnostics))
+        .collect()
 }
 
 /// The unique keys beside the key; those with a mistake are left out.

@@ -11,6 +11,12 @@ Files are noted by the keys of the members that go. A table whose rows name them
 another key, cannot be searched by these.",
     ),
     (
+        "at-once-with-time",
+        "\
+`at_once` says that orphans go however young they are, and `time` with `retention` how old they must be at least. One of \
+the two is wrong.",
+    ),
+    (
         "belongs-to-cycle",
         "\
 The edges under `parents` lead from a table back to itself, so no order deletes children before parents. Edges mean \
@@ -21,14 +27,15 @@ to one parent is no cycle; rows of one table that belong together are linked by 
         "child-not-listed",
         "\
 The rule empties a table to whose rows those of another table belong, but does not list that table: its rows would be \
-left behind as orphans. List it before the parent, or take the edge out if it is a mere reference.",
+left behind as orphans. List it before the parent, or take the edge out if it is a mere reference. Rules of single rows \
+(`expiry`, `orphan`, `keep-last`) list no tables: they are for tables that no other table belongs to.",
     ),
     (
         "composite-key",
         "\
 The table's key has several columns. Rows are collected by keys of one column. A unique key of several columns that \
 children name stands under `unique`; they are found through the row that has both. A table that is nobody's parent needs \
-no key at all.",
+no key at all. Only where rows go one by one (`expiry`, `orphan`, `keep-last`, and nothing else) a key may have several.",
     ),
     (
         "duplicate-artifact",
@@ -193,6 +200,12 @@ different ones. Otherwise a link would outlive one of its ends and lead to a fam
 `minimum` is `7d` where it is left out.",
     ),
     (
+        "retention-without-time",
+        "\
+A retention counts from a time of the row, and the rule names none. Name the column under `time`, or take the retention \
+out: the rows go as soon as nothing else keeps them.",
+    ),
+    (
         "root-not-listed",
         "\
 `tables` lists everything that a rule by removal time deletes, the root table too: its rows are the families.",
@@ -222,6 +235,12 @@ be one there.",
     (
         "server-not-listed",
         "`upper_case` names a server that `dialects` does not list, so that nothing is generated for it.",
+    ),
+    (
+        "strategy-of-one-dialect",
+        "\
+The strategies `expiry`, `orphan` and `keep-last` are generated for PostgreSQL only. A spec for other servers as well needs \
+another strategy there, or a spec of its own.",
     ),
     (
         "table-outside-family",

@@ -93,6 +93,9 @@ const EDGE: &str = "write `column -> table.column`, with a type after the column
                     or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
                     and `or alone` if it is the parent that names the row";
 
+const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
+                    or `a, b -> table(a, b)` for several columns";
+
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, "write `column type`, e.g. `id integer`")?;
@@ -115,45 +118,31 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
 /// Reads `column [type] -> table.column [unless value] [restrict | or alone]`, or the form of several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
-    let mut columns = vec![cursor.column()?];
-    while cursor.take(&Token::Comma) {
-        columns.push(cursor.column()?);
-    }
-    cursor.expect(&Token::Arrow)?;
-    let table = cursor.name("a table")?;
-    let mut parent_columns = Vec::new();
-    if columns.len() == 1 {
-        cursor.expect(&Token::Dot)?;
-        parent_columns.push(cursor.name("a column")?);
-    } else {
-        cursor.expect(&Token::Open)?;
-        for at in 0..columns.len() {
-            if at > 0 {
-                cursor.expect(&Token::Comma)?;
-            }
-            parent_columns.push(cursor.name("a column")?);
-        }
-        cursor.expect(&Token::Close)?;
-    }
-    let none = if columns.len() == 1 && cursor.take_word("unless") {
-        Some(cursor.none()?)
-    } else {
-        None
-    };
+    let edge = cursor.edge(Cursor::column)?;
     let restrict = cursor.take_word("restrict");
-    let alone = columns.len() == 1 && none.is_none() && !restrict && cursor.take_word("or");
+    let alone =
+        edge.columns.len() == 1 && edge.none.is_none() && !restrict && cursor.take_word("or");
     if alone && !cursor.take_word("alone") {
         return Err(cursor.expected("`alone`"));
     }
     cursor.end()?;
     Ok(EdgeText {
-        columns,
-        table,
-        parent_columns,
-        none,
         restrict,
         alone,
+        ..edge
     })
+}
+
+/// Reads `column -> table.column [unless value]`, or `column, column -> table(column, column)`: what a row names, and must
+/// exist.
+pub fn need(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, NEED)?;
+    let edge = cursor.edge(|cursor| {
+        let name = cursor.name("a column")?;
+        Ok(ColumnText { name, kind: None })
+    })?;
+    cursor.end()?;
+    Ok(edge)
 }
 
 /// Reads `table: parent_column -> child_column`.
@@ -306,6 +295,46 @@ impl<'a> Cursor<'a> {
             _ => None,
         };
         Ok(ColumnText { name, kind })
+    }
+
+    /// An edge without what may stand behind it.
+    fn edge(
+        &mut self,
+        column: impl Fn(&mut Self) -> Result<ColumnText, Box<Diagnostic>>,
+    ) -> Result<EdgeText, Box<Diagnostic>> {
+        let mut columns = vec![column(self)?];
+        while self.take(&Token::Comma) {
+            columns.push(column(self)?);
+        }
+        self.expect(&Token::Arrow)?;
+        let table = self.name("a table")?;
+        let mut parent_columns = Vec::new();
+        if columns.len() == 1 {
+            self.expect(&Token::Dot)?;
+            parent_columns.push(self.name("a column")?);
+        } else {
+            self.expect(&Token::Open)?;
+            for at in 0..columns.len() {
+                if at > 0 {
+                    self.expect(&Token::Comma)?;
+                }
+                parent_columns.push(self.name("a column")?);
+            }
+            self.expect(&Token::Close)?;
+        }
+        let none = if columns.len() == 1 && self.take_word("unless") {
+            Some(self.none()?)
+        } else {
+            None
+        };
+        Ok(EdgeText {
+            columns,
+            table,
+            parent_columns,
+            none,
+            restrict: false,
+            alone: false,
+        })
     }
 
     fn name(&mut self, what: &str) -> Result<Text, Box<Diagnostic>> {
@@ -545,6 +574,20 @@ mod tests {
             mistake("\"a, b -> t(c, d) unless 0\""),
             "expected the end here"
         );
+    }
+
+    #[test]
+    fn a_need_names_rows_and_nothing_else() {
+        let one = read("\"a -> t.b unless 0\"", need).expect("a need");
+        assert_eq!(
+            one.none.map(Spanned::into_inner),
+            Some(NoneText::Integer(0))
+        );
+        let two = read("\"a, b -> t(c, d)\"", need).expect("a need");
+        assert_eq!((two.columns.len(), two.parent_columns.len()), (2, 2));
+        let mistake = |raw: &str| read(raw, need).map(|_| ()).expect_err("a mistake").1;
+        assert_eq!(mistake("\"a bigint -> t.b\""), "expected `->` here");
+        assert_eq!(mistake("\"a -> t.b restrict\""), "expected the end here");
     }
 
     #[test]

@@ -95,6 +95,9 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
 {%- if by_time %}
             WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
 {%- endif %}
+{%- if by_fallback %}
+            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
+{%- endif %}
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -106,7 +109,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
 );
 --# comment on table {{ control }}.setting
 COMMENT ON TABLE {{ control }}.setting IS
-    'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
 
 -- The ledger: what every run did.
 --# create table {{ control }}.run
@@ -179,6 +182,20 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
 --# comment on table {{ control }}.run_skip
 COMMENT ON TABLE {{ control }}.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
+{%- if by_row %}
+--# create table {{ control }}.run_pass
+CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
+    run_id       bigint NOT NULL,
+    rule         text   NOT NULL,
+    pass         text   NOT NULL,
+    deleted_rows bigint NOT NULL,
+    sample_keys  text[] NOT NULL,
+    PRIMARY KEY (run_id, rule, pass)
+);
+--# comment on table {{ control }}.run_pass
+COMMENT ON TABLE {{ control }}.run_pass IS
+    'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
+{%- endif %}
 --# create table {{ control }}.run_failure
 CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
     run_id    bigint      NOT NULL,
@@ -290,11 +307,14 @@ AS $windrow$
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
 {%- for rule in rules %}
-            WHEN '{{ rule.name }}.{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}' THEN {{ rule.batch_families }}
             WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
             WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
             WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
             WHEN '{{ rule.name }}.retries' THEN {{ rule.retries }}
+{%- if rule.single and rule.single.expiry and rule.single.aged %}
+            WHEN '{{ rule.name }}.fallback_retention' THEN {{ rule.retention }}
+{%- endif %}
             WHEN '{{ rule.name }}.ledger_days' THEN 400
 {%- endfor %}
         END
@@ -302,7 +322,7 @@ AS $windrow$
 $windrow$;
 --# comment on function {{ control }}.setting_of
 COMMENT ON FUNCTION {{ control }}.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}''); [body @body@]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''{% if rules.0.by_end %}batch_families{% else %}batch_rows{% endif %}''); [body @body@]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 --# create function {{ control }}.check_options

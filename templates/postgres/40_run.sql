@@ -39,6 +39,25 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.record_skips(bigint, text, text[], text[]) IS
     'Adds skipped families to table run_skip, by reason. [body @body@]';
 
+{% if by_row -%}
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went.
+--# create function {{ control }}.record_pass
+CREATE OR REPLACE FUNCTION {{ control }}.record_pass(p_run bigint, p_rule text, p_pass text, p_rows bigint, p_samples text[])
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    INSERT INTO {{ control }}.run_pass AS r (run_id, rule, pass, deleted_rows, sample_keys)
+    VALUES (p_run, p_rule, p_pass, p_rows, p_samples)
+    ON CONFLICT (run_id, rule, pass) DO UPDATE
+    SET deleted_rows = r.deleted_rows + excluded.deleted_rows,
+        sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
+$windrow$;
+--# comment on function {{ control }}.record_pass
+COMMENT ON FUNCTION {{ control }}.record_pass(bigint, text, text, bigint, text[]) IS
+    'Adds deleted rows to table run_pass, by the pass that found them. [body @body@]';
+
+{% endif -%}
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
 --# create function {{ control }}.check_run_options
 CREATE OR REPLACE FUNCTION {{ control }}.check_run_options(p_options jsonb)
@@ -70,6 +89,11 @@ BEGIN
     IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
         RAISE EXCEPTION 'rule {{ rule.name }} has no retention of its own'
             USING ERRCODE = '22023', HINT = 'The stored {{ rule.table_name }}.{{ rule.end_time_name }} holds it: leave the option retention out, or name another rule.';
+    END IF;
+{%- elif rule.single and not rule.single.aged %}
+    IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'rule {{ rule.name }} has no retention'
+            USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
     END IF;
 {%- else %}
     IF {{ control }}.seconds(p_options ->> 'retention') < {{ rule.minimum }} AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
@@ -340,8 +364,8 @@ BEGIN
     IF NOT {{ control }}.is_own(p_run) THEN
         RETURN {{ control }}.run_result(p_run);
     END IF;
-{%- for rule in rules %}
-    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+{%- for rule in rules %}{% if not rule.single or rule.single.expiry and rule.single.aged %}
+    -- {% if rule.single %}Rows without any time{% else %}Roots without an end time{% endif %} can never become due: count them where the rule looked at all that is due.
     IF p_reasons[(SELECT r.position FROM unnest(ARRAY[{{ rule_literals }}]) WITH ORDINALITY AS r(name, position) WHERE r.name = {{ rule.literal }})] = 'nothing left' THEN
         PERFORM {{ control }}.record_skips(r.run_id, {{ rule.literal }}, u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM {{ control }}.run AS r
@@ -349,7 +373,7 @@ BEGIN
         WHERE r.run_id = p_run
           AND cardinality(u.keys) > 0;
     END IF;
-{%- endfor %}
+{%- endif %}{% endfor %}
     SELECT r.reason
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
@@ -379,7 +403,7 @@ BEGIN
         SELECT
             p.rule,
             CASE p.rule
-{%- for rule in rules %}{% if not rule.timed %}
+{%- for rule in rules %}{% if rule.by_end %}
                 WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
 {%- endif %}{% endfor %}
             END AS rows
@@ -395,6 +419,9 @@ BEGIN
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
     DELETE FROM {{ control }}.run_failure AS f USING {{ control }}.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run_skip AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+{%- if by_row %}
+    DELETE FROM {{ control }}.run_pass AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+{%- endif %}
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
@@ -438,6 +465,9 @@ AS $windrow$
                             {{ step.table_literal }}, f.table_rows[array_position(f.table_names, {{ step.table_literal }})]{% if not loop.last %},{% endif %}
 {%- endfor %}
                         ),
+{%- if rule.single %}
+                        'passes', f.passes,
+{%- endif %}
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
                         'skipped_samples', f.skipped_samples,
@@ -455,6 +485,14 @@ AS $windrow$
                     coalesce(s.skipped, '{}') AS skipped,
                     coalesce(s.samples, '{}') AS skipped_samples,
                     coalesce(e.failures, '[]') AS failures,
+{%- if by_row %}
+                    (
+                        SELECT coalesce(json_agg(json_build_object('pass', x.pass, 'rows', x.deleted_rows, 'sample_keys', x.sample_keys) ORDER BY x.pass), '[]')
+                        FROM {{ control }}.run_pass AS x
+                        WHERE x.run_id = p.run_id
+                          AND x.rule = p.rule
+                    ) AS passes,
+{%- endif %}
                     r.dry_run,
                     round(extract(epoch FROM r.finished_at - r.started_at) * 1000) AS duration_ms,
                     (SELECT count(*) FROM {{ control }}.artifact AS a WHERE a.rule = p.rule AND a.last_error IS NOT NULL) AS artifact_failures
@@ -628,6 +666,17 @@ BEGIN
 {%- for rule in rules %}
     IF p_rule = {{ rule.literal }} THEN
         BEGIN
+{%- if rule.single and rule.single.composite %}
+            -- A key of several columns is a JSON array, written as the server writes it.
+            v_valid := {{ rule.single.is_key }};
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a JSON array with the values of {{ rule.single.key_form }}.';
+        END IF;
+{%- else %}
             -- A number that looks like a key may still be beyond the range of the column.
             v_valid := (p_key ~ {{ rule.key_pattern }}) AND p_key::{{ rule.key_type }} IS NOT NULL;
         EXCEPTION WHEN data_exception THEN
@@ -637,6 +686,7 @@ BEGIN
             RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
                 USING ERRCODE = '22023', HINT = 'A key is a value of {{ rule.table_name }}.{{ rule.key_name }}.';
         END IF;
+{%- endif %}
     END IF;
 {%- endfor %}
 END
@@ -644,7 +694,7 @@ $windrow$;
 --# comment on function {{ control }}.check_key
 COMMENT ON FUNCTION {{ control }}.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body @body@]';
-{% for rule in rules %}{% if not rule.timed %}
+{% for rule in rules %}{% if rule.by_end %}
 -- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 --# create function {{ control }}.{{ rule.name }}_purge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
@@ -1005,7 +1055,7 @@ BEGIN
     -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
     v_exists := CASE v_rule
 {%- for rule in rules %}
-        WHEN {{ rule.literal }} THEN EXISTS (SELECT FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = v_hold.key::{{ rule.key_type }})
+        WHEN {{ rule.literal }} THEN EXISTS (SELECT FROM {{ rule.table }} AS i WHERE {% if rule.single %}{{ rule.single.is_hold }}{% else %}i.{{ rule.key }} = v_hold.key::{{ rule.key_type }}{% endif %})
 {%- endfor %}
     END;
     RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
@@ -1054,13 +1104,18 @@ BEGIN
     v_rule := {{ control }}.check_rule(p_options);
     IF {{ control }}.setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
+            USING ERRCODE = '22023', HINT = 'The settings are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds), {% endif %}ledger_days.';
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM {{ control }}.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
+{%- for rule in rules %}{% if rule.single and rule.single.expiry and rule.single.aged %}
+    ELSIF v_rule = {{ rule.literal }} AND v_name = 'fallback_retention' AND (p_options ->> 'value')::bigint BETWEEN 1 AND {{ rule.minimum }} - 1 THEN
+        RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule {{ rule.name }}', p_options ->> 'value'
+            USING ERRCODE = '22023', HINT = 'The minimum is {{ rule.minimum }} seconds ({{ rule.minimum_text }}); it stands in the spec. 0 turns the fallback off.';
+{%- endif %}{% endfor %}
     ELSE
         BEGIN
             INSERT INTO {{ control }}.setting AS s (rule, name, value)
@@ -1071,7 +1126,7 @@ BEGIN
                 changed_at = clock_timestamp();
         EXCEPTION WHEN check_violation THEN
             RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are {% if by_end %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+                USING ERRCODE = '22023', HINT = 'The limits are {% if by_end %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, {% if by_fallback %}fallback_retention 0 to 31557600000 (seconds), {% endif %}ledger_days 1 to 36500.';
         END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
@@ -1079,7 +1134,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.set_setting
 COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}", "value": 50}''); [body @body@]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{% if rules.0.by_end %}batch_families{% else %}batch_rows{% endif %}", "value": 50}''); [body @body@]';
 
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create function {{ control }}.claim_artifacts
@@ -1205,6 +1260,12 @@ BEGIN
             o.apart + o.undated,
             format('%s rows have another {{ rule.end_time_name }} than their family and go without it; %s have none and stay', o.apart, o.undated)
         FROM {{ control }}.{{ rule.name }}_strays() AS o
+{%- elif rule.single and rule.single.keep_last %}
+        UNION ALL
+        SELECT
+            1, 'unranked', {{ rule.literal }}, CASE WHEN o.rows = 0 THEN 'ok' ELSE 'notice' END, o.rows,
+            'rows without a group or without a place in it; they stay'
+        FROM {{ control }}.{{ rule.name }}_unranked() AS o(rows)
 {%- endif %}{% endfor %}
         UNION ALL
         SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
@@ -1349,7 +1410,7 @@ WHERE h.until IS NULL
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value
 FROM (
-{%- if rule.timed %}
+{%- if not rule.by_end %}
     SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
     FROM {{ control }}.{{ rule.name }}_backlog(clock_timestamp()) AS o
 {%- else %}

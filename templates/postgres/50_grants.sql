@@ -31,6 +31,9 @@ GRANT SELECT{% if table.deleted %}, DELETE{% endif %} ON {{ table.table }} TO {{
 {% for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references -%}
 --# grant select on {{ reference }}
 GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
+{% endfor %}{% elif rule.single %}{% for reference in rule.single.references -%}
+--# grant select on {{ reference }}
+GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
 {% endfor %}{% endif %}{% endfor -%}
 {% for definition in definitions -%}
 --# grant select on {{ definition.name }}

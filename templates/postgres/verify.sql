@@ -29,7 +29,13 @@ LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespac
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 {% endif %}{% for rule in rules %}
-{% if rule.timed %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
+--# rows of {{ rule.name }}
+SELECT count(*) AS rows
+FROM {{ rule.table }} AS t
+WHERE {% for condition in rule.single.conditions %}{{ condition }}
+  AND {% endfor %}{{ rule.single.goes | indent(prefix="  ") }};
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
     date_trunc('month', i.{{ rule.end_time }}) AS ended,
@@ -39,4 +45,4 @@ WHERE {{ rule.eligible | join(sep="
   AND ") }}
 GROUP BY 1
 ORDER BY 1;
-{% endfor %}
+{% endif %}{% endfor %}

@@ -21,6 +21,7 @@ mod rivals;
 mod roles;
 mod sandbox;
 mod session;
+mod single;
 mod squawk;
 mod support;
 mod tidy;

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::retention::retention;
-use super::{DAY, Family, conditions, end_time, fields, limits, report, root};
+use super::{DAY, Family, conditions, end_time, limits, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{
-    Document, Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names,
-};
+use crate::graph::{Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names};
 use crate::spec::{self, Spec, Strategy, Text, grammar};
 
 /// Rows of one table in one transaction.
@@ -93,20 +91,8 @@ pub(super) fn rule(
         rule: &rule.root,
         order: &order,
     };
-    let mut fields_of_report = Vec::new();
-    for document in [Document::Preview, Document::Run] {
-        let fields = fields(&rule.report, document);
-        fields_of_report.extend(report(text, document, fields, &family, diagnostics));
-    }
-    let limits = Limits {
-        batch_families: names::count(
-            rule.limits.batch_rows.as_ref(),
-            BATCH_ROWS,
-            1..=100_000,
-            diagnostics,
-        ),
-        ..limits(&rule.limits, diagnostics)
-    };
+    let report = reports(text, rule, &family, diagnostics);
+    let limits = row_limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let kept = kept?;
     Some(Rule {
@@ -121,14 +107,28 @@ pub(super) fn rule(
             ended,
             references,
         }),
+        single: None,
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention: kept,
         limits,
         artifacts: Vec::new(),
-        report: fields_of_report,
+        report,
         order,
     })
+}
+
+/// The limits of a rule whose rows do not go by families.
+pub(super) fn row_limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
+    Limits {
+        batch_families: names::count(
+            written.batch_rows.as_ref(),
+            BATCH_ROWS,
+            1..=100_000,
+            diagnostics,
+        ),
+        ..limits(written, diagnostics)
+    }
 }
 
 /// What only rules by time have, where a rule goes by the end of its families.
@@ -143,10 +143,15 @@ pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagno
             .as_ref()
             .map(|it| ("batch_rows", it.span())),
     );
+    found.extend(single::own_fields(rule));
     refuse(&found, Strategy::EndTime, diagnostics);
 }
 
-fn refuse(found: &[(&str, Span)], strategy: Strategy, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn refuse(
+    found: &[(&str, Span)],
+    strategy: Strategy,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let (name, help) = match strategy {
         Strategy::EndTime => (
             "end-time",
@@ -159,6 +164,18 @@ fn refuse(found: &[(&str, Span)], strategy: Strategy, diagnostics: &mut Vec<Diag
         Strategy::Age => (
             "age",
             "it has `root`, `time`, `candidates`, `references`, `retention` and `limits` with `batch_rows`",
+        ),
+        Strategy::Expiry => (
+            "expiry",
+            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, and `limits` with `batch_rows`",
+        ),
+        Strategy::Orphan => (
+            "orphan",
+            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, and `limits` with `batch_rows`",
+        ),
+        Strategy::KeepLast => (
+            "keep-last",
+            "it has `root`, `keep`, `candidates`, `time` and `retention`, and `limits` with `batch_rows`",
         ),
     };
     for (field, span) in found {
@@ -173,6 +190,30 @@ fn refuse(found: &[(&str, Span)], strategy: Strategy, diagnostics: &mut Vec<Diag
 
 /// The fields that a rule by time should not have.
 fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
+    let mut found = fields_of_families(rule);
+    found.extend(single::own_fields(rule));
+    if strategy == Strategy::RemovalTime {
+        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
+        found.extend(
+            candidates
+                .first_key_value()
+                .map(|(column, _)| ("candidates", column.span())),
+        );
+        let retention = rule.retention.as_ref().map(Spanned::get_ref);
+        found.extend(
+            retention
+                .and_then(|it| it.default.as_ref())
+                .map(|it| ("default", it.span())),
+        );
+    } else {
+        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+    }
+    found
+}
+
+/// The fields that only a rule by the end of families has.
+pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
@@ -187,47 +228,26 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
             .as_ref()
             .map(|it| ("batch_families", it.span())),
     );
-    let retention = rule.retention.as_ref().map(Spanned::get_ref);
-    found.extend(
-        retention
-            .and_then(|it| it.per.as_ref())
-            .map(|it| ("per", it.span())),
-    );
-    found.extend(
-        retention
-            .and_then(|it| it.opt_in.as_ref())
-            .map(|it| ("opt_in", it.span())),
-    );
-    found.extend(
-        retention
-            .and_then(|it| it.from.as_ref())
-            .map(|it| ("from", it.span())),
-    );
-    found.extend(
-        retention
-            .and_then(|it| it.by_value.as_ref())
-            .map(|it| ("by_value", it.span())),
-    );
-    found.extend(
-        retention
-            .and_then(|it| it.days.as_ref())
-            .map(|it| ("days", it.span())),
-    );
-    if strategy == Strategy::RemovalTime {
-        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
-        found.extend(
-            candidates
-                .first_key_value()
-                .map(|(column, _)| ("candidates", column.span())),
-        );
+    for retention in [
+        rule.retention.as_ref(),
+        rule.fallback
+            .as_ref()
+            .and_then(|it| it.get_ref().retention.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .map(Spanned::get_ref)
+    {
+        found.extend(retention.per.as_ref().map(|it| ("per", it.span())));
+        found.extend(retention.opt_in.as_ref().map(|it| ("opt_in", it.span())));
+        found.extend(retention.from.as_ref().map(|it| ("from", it.span())));
         found.extend(
             retention
-                .and_then(|it| it.default.as_ref())
-                .map(|it| ("default", it.span())),
+                .by_value
+                .as_ref()
+                .map(|it| ("by_value", it.span())),
         );
-    } else {
-        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
-        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+        found.extend(retention.days.as_ref().map(|it| ("days", it.span())));
     }
     found
 }
@@ -438,6 +458,7 @@ pub(in crate::graph) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<St
         }
         if at_root && rule.tables.is_empty() {
             columns.extend(column(&rule.time));
+            columns.extend(single::searched(rule, text));
         }
     }
     columns.sort();

@@ -1,0 +1,498 @@
+//! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones of their group.
+
+use toml::Spanned;
+
+use super::retention::retention;
+use super::timed;
+use super::{DAY, Family, conditions, end_time, reports, root};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
+use crate::graph::tables::Resolved;
+use crate::graph::{
+    Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
+};
+use crate::spec::{self, Spec, Strategy, Text, duration, grammar};
+use grammar::{EdgeText, NoneText};
+
+/// Where nothing but the rows themselves says when they go.
+const NO_RETENTION: Retention = Retention {
+    default: Some(0),
+    minimum: 0,
+    safety_lag: 0,
+    per: None,
+    opt_in: false,
+    source: None,
+    calendar: false,
+};
+
+/// Resolves a rule of the strategy `expiry`, `orphan` or `keep-last`.
+pub(super) fn rule(
+    spec: &Spec,
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    strategy: Strategy,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Rule> {
+    timed::refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
+    check_dialects(spec, rule, diagnostics);
+    if rule.root.is_none() {
+        missing(
+            name,
+            "root",
+            "add `root = \"…\"`: the table whose rows go",
+            diagnostics,
+        );
+    }
+    let root = rule
+        .root
+        .as_ref()
+        .and_then(|written| root(spec, written, tables, diagnostics));
+    if let Some(root) = root
+        && !tables.edges_are_unclear()
+    {
+        check_children(name, root, tables, diagnostics);
+    }
+    let time = rule
+        .time
+        .as_ref()
+        .and_then(|written| end_time(text, written, diagnostics));
+    let resolved = match strategy {
+        Strategy::Expiry => expiry(text, name, rule, time, diagnostics),
+        Strategy::Orphan => orphan(text, name, rule, time, root, tables, diagnostics),
+        _ => keep_last(text, name, rule, time, diagnostics),
+    };
+    let order: Vec<TableId> = root.into_iter().collect();
+    let family = Family {
+        spec,
+        tables,
+        rule: &rule.root,
+        order: &order,
+    };
+    let report = reports(text, rule, &family, diagnostics);
+    let limits = timed::row_limits(&rule.limits, diagnostics);
+    let candidates = conditions(&rule.candidates, diagnostics);
+    let (single, first, retention) = resolved?;
+    let root = root?;
+    Some(Rule {
+        name: name.get_ref().clone(),
+        root,
+        candidates,
+        r#final: Vec::new(),
+        end_time: match first {
+            Some(column) => column,
+            None => tables.tables[root.0].key.first()?.clone(),
+        },
+        timed: None,
+        single: Some(single),
+        hierarchy: Vec::new(),
+        shared: Shared::Literal,
+        retention,
+        limits,
+        artifacts: Vec::new(),
+        report,
+        order,
+    })
+}
+
+/// These rules are made for PostgreSQL so far.
+fn check_dialects(spec: &Spec, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
+    let others = spec.dialects.as_ref().is_none_or(|dialects| {
+        let mut listed = dialects.get_ref().iter();
+        listed.any(|dialect| *dialect.get_ref() != Dialect::Postgres)
+    });
+    if let (Some(strategy), true) = (&rule.strategy, others) {
+        diagnostics.push(Diagnostic::error(
+            "strategy-of-one-dialect",
+            strategy.span(),
+            "rules of this strategy are generated for PostgreSQL only",
+            "write `dialects = [\"postgres\"]` into the spec",
+        ));
+    }
+}
+
+/// What a strategy makes of its fields: why rows go, the column by which a run goes through the table first (none: the
+/// key), and the retention.
+type Resolution = Option<(Single, Option<Column>, Retention)>;
+
+fn expiry(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    time: Option<Column>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Resolution {
+    if rule.time.is_none() {
+        let help = "add `time = \"column\"`: the column that says when a row expires";
+        missing(name, "time", help, diagnostics);
+    }
+    let Some(written) = rule.fallback.as_ref().map(Spanned::get_ref) else {
+        return Some((Single::Expiry { fallback: None }, Some(time?), NO_RETENTION));
+    };
+    let column = end_time(text, &written.time, diagnostics);
+    if let (Some(time), Some(column)) = (&time, &column)
+        && time.name == column.name
+    {
+        diagnostics.push(Diagnostic::error(
+            "duplicate-value",
+            written.time.span(),
+            format!(
+                "`{}` says nothing about rows in which it is NULL",
+                column.name.escape_debug()
+            ),
+            "name a column that has a time where `time` has none",
+        ));
+    }
+    let retention = fallback(text, name, written, diagnostics);
+    let fallback = Some(column?);
+    Some((Single::Expiry { fallback }, Some(time?), retention?))
+}
+
+/// The retention of a fallback: a default of nothing at all turns it off.
+fn fallback(
+    text: &str,
+    name: &Text,
+    written: &spec::Fallback,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Retention> {
+    let kept = written.retention.as_ref();
+    let is_off = kept
+        .and_then(|kept| kept.get_ref().default.as_ref())
+        .is_some_and(|default| duration::parse(default.get_ref()).is_ok_and(|value| value == 0));
+    if !is_off {
+        return retention(text, name, kept, diagnostics);
+    }
+    let kept = kept?.get_ref();
+    let seconds = |field: &Option<Text>, default, least, diagnostics: &mut Vec<Diagnostic>| {
+        names::milliseconds(field.as_ref(), default, 1_000, least, diagnostics) / 1_000
+    };
+    Some(Retention {
+        minimum: seconds(&kept.minimum, 7 * DAY, 1_000, diagnostics),
+        safety_lag: seconds(&kept.safety_lag, DAY, 0, diagnostics),
+        ..NO_RETENTION
+    })
+}
+
+fn orphan(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    time: Option<Column>,
+    root: Option<TableId>,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Resolution {
+    let at_once = rule.at_once.as_ref().filter(|it| *it.get_ref());
+    match (&rule.time, at_once) {
+        (None, None) => missing(
+            name,
+            "time",
+            "add `time = \"column\"` and a `retention`: how long a row stays at least; or `at_once = true` if its age does not matter",
+            diagnostics,
+        ),
+        (Some(time), Some(at_once)) => diagnostics.push(
+            Diagnostic::error(
+                "at-once-with-time",
+                at_once.span(),
+                format!(
+                    "rule `{}` has a time and does without one",
+                    name.get_ref().escape_debug()
+                ),
+                "remove `at_once`, or `time` and `retention`",
+            )
+            .related(time.span(), "the time"),
+        ),
+        _ => {}
+    }
+    let needs = needs(text, name, rule, root, tables, diagnostics);
+    let retention = aged(text, name, rule, diagnostics);
+    if rule.time.is_some() && time.is_none() {
+        return None;
+    }
+    Some((
+        Single::Orphan {
+            needs: needs?,
+            time,
+        },
+        None,
+        retention?,
+    ))
+}
+
+fn keep_last(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    time: Option<Column>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Resolution {
+    let keep = rule.keep.as_ref().map(Spanned::get_ref);
+    if keep.is_none() {
+        let help = "add `keep = { newest = 10, per = \"column type\", by = \"column type\" }`: the rows that stay";
+        missing(name, "keep", help, diagnostics);
+    }
+    let (newest, per, by) = (
+        keep.and_then(|it| it.newest.as_ref()),
+        keep.and_then(|it| it.per.as_ref()),
+        keep.and_then(|it| it.by.as_ref()),
+    );
+    for (field, is_there, help) in [
+        (
+            "keep.newest",
+            newest.is_some(),
+            "add `newest = 10`: how many rows of each group stay",
+        ),
+        (
+            "keep.per",
+            per.is_some(),
+            "add `per = [\"column type\", …]`: rows with equal values are a group",
+        ),
+        (
+            "keep.by",
+            by.is_some(),
+            "add `by = \"column type\"`: the newest row of a group has the highest value",
+        ),
+    ] {
+        if keep.is_some() && !is_there {
+            missing(name, field, help, diagnostics);
+        }
+    }
+    let newest = newest.map(|newest| names::count(Some(newest), 1, 1..=1_000, diagnostics));
+    let mut seen: Vec<(String, Span)> = Vec::new();
+    let mut columns = |written: Option<&Spanned<spec::Names>>, default| {
+        let written = written.map_or(Vec::new(), spec::each);
+        self::columns(text, &written, default, &mut seen, diagnostics)
+    };
+    let (group, order) = (columns(per, Kind::Bigint), columns(by, Kind::Timestamp));
+    let retention = aged(text, name, rule, diagnostics);
+    if rule.time.is_some() && time.is_none() {
+        return None;
+    }
+    let (keep, group, order) = (newest?, group?, order?);
+    let first = group.first()?.clone();
+    order.first()?;
+    let single = Single::KeepLast {
+        group,
+        order,
+        keep,
+        time,
+    };
+    Some((single, Some(first), retention?))
+}
+
+/// Columns of a list, each listed once.
+fn columns(
+    text: &str,
+    written: &[Text],
+    default: Kind,
+    seen: &mut Vec<(String, Span)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<Column>> {
+    let mut found = Vec::new();
+    for one in written {
+        let column = grammar::column(text, one)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok()
+            .and_then(|read| names::column(&read, default, diagnostics));
+        if let Some(column) = &column {
+            match seen.iter().find(|(name, _)| *name == column.name) {
+                Some((_, first)) => diagnostics.push(
+                    Diagnostic::error(
+                        "duplicate-value",
+                        one.span(),
+                        format!("`{}` is listed twice", column.name.escape_debug()),
+                        "remove one of the two",
+                    )
+                    .related(first.clone(), "first here"),
+                ),
+                None => seen.push((column.name.clone(), one.span())),
+            }
+        }
+        found.push(column);
+    }
+    found.into_iter().collect()
+}
+
+/// The retention of a rule that has one where it has a time.
+fn aged(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Retention> {
+    match (&rule.time, &rule.retention) {
+        (Some(_), written) => retention(text, name, written.as_ref(), diagnostics),
+        (None, Some(written)) => {
+            diagnostics.push(Diagnostic::error(
+                "retention-without-time",
+                written.span(),
+                format!(
+                    "rule `{}` has a retention and no time from which it would count",
+                    name.get_ref().escape_debug()
+                ),
+                "add `time = \"column\"`, or take the retention out",
+            ));
+            None
+        }
+        (None, None) => Some(NO_RETENTION),
+    }
+}
+
+/// What must exist for a row to stay: what the rule says, or else each parent of the table.
+fn needs(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    root: Option<TableId>,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<Vec<Need>>> {
+    if rule.needs.is_empty() {
+        let root = root?;
+        let parents: Vec<Vec<Need>> = tables.tables[root.0]
+            .parents()
+            .filter(|edge| !edge.alone)
+            .map(|edge| vec![parent(edge, tables)])
+            .collect();
+        if parents.is_empty() && !tables.edge_is_unclear(root) {
+            let help =
+                "add `needs = [\"column -> table.column\"]`: what must exist for a row to stay";
+            missing(name, "needs", help, diagnostics);
+        }
+        return (!parents.is_empty()).then_some(parents);
+    }
+    let steps: Vec<Option<Need>> = rule
+        .needs
+        .iter()
+        .map(|written| {
+            grammar::need(text, written)
+                .map_err(|diagnostic| diagnostics.push(*diagnostic))
+                .ok()
+                .map(|read| need(&read, diagnostics))
+        })
+        .collect();
+    Some(vec![steps.into_iter().collect::<Option<Vec<Need>>>()?])
+}
+
+fn need(read: &EdgeText, diagnostics: &mut Vec<Diagnostic>) -> Need {
+    names::identifier(&read.table, "table", diagnostics);
+    let mut pairs = Vec::new();
+    for (column, named) in read.columns.iter().zip(&read.parent_columns) {
+        names::identifier(&column.name, "column", diagnostics);
+        names::identifier(named, "column", diagnostics);
+        pairs.push((column.name.get_ref().clone(), named.get_ref().clone()));
+    }
+    Need {
+        pairs,
+        none: read.none.as_ref().map(|value| match value.get_ref() {
+            NoneText::Integer(number) => Literal::Integer(*number),
+            NoneText::Text(text) => Literal::Text(text.clone()),
+        }),
+        table: read.table.get_ref().clone(),
+    }
+}
+
+/// The parent that an edge of the spec names.
+fn parent(edge: &Edge, tables: &Resolved) -> Need {
+    Need {
+        pairs: edge
+            .pairs()
+            .map(|(column, named)| (column.name.clone(), named.name.clone()))
+            .collect(),
+        none: edge.none.clone(),
+        table: tables.tables[edge.parent.0].name.clone(),
+    }
+}
+
+/// Rows go one by one and take nothing with them: a table whose rows belong to them would be left with orphans.
+fn check_children(
+    name: &Text,
+    root: TableId,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (index, table) in tables.tables.iter().enumerate() {
+        if table.edges.iter().any(|edge| edge.parent == root) {
+            let parent = tables.tables[root.0].name.escape_debug();
+            let child = table.name.escape_debug();
+            diagnostics.push(
+                Diagnostic::error(
+                    "child-not-listed",
+                    name.span(),
+                    format!("the rows of `{child}` name `{parent}`, and the rule would leave them behind"),
+                    "rows of this strategy go alone: use it for tables that no other table belongs to, and `end-time` for families",
+                )
+                .related(tables.spans[index].clone(), "the table"),
+            );
+        }
+    }
+}
+
+fn missing(name: &Text, field: &str, help: &str, diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.push(Diagnostic::error(
+        "missing-field",
+        name.span(),
+        format!("rule `{}` has no `{field}`", name.get_ref().escape_debug()),
+        help,
+    ));
+}
+
+/// The fields that a rule of single rows should not have.
+fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
+    let mut found = timed::fields_of_families(rule);
+    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+    found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+    if strategy == Strategy::Expiry {
+        found.extend(rule.retention.as_ref().map(|it| ("retention", it.span())));
+    }
+    let own: &[&str] = match strategy {
+        Strategy::Expiry => &["fallback"],
+        Strategy::Orphan => &["needs", "at_once"],
+        _ => &["keep"],
+    };
+    found.extend(
+        own_fields(rule)
+            .into_iter()
+            .filter(|(field, _)| !own.contains(field)),
+    );
+    found
+}
+
+/// The fields that only rules of single rows have.
+pub(super) fn own_fields(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.fallback.as_ref().map(|it| ("fallback", it.span())));
+    found.extend(rule.needs.first().map(|it| ("needs", it.span())));
+    found.extend(rule.at_once.as_ref().map(|it| ("at_once", it.span())));
+    found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
+    found
+}
+
+/// Whether a rule's rows go one by one.
+pub(in crate::graph) fn is_single(rule: &spec::Rule) -> bool {
+    matches!(
+        rule.strategy.as_ref().map(Spanned::get_ref),
+        Some(Strategy::Expiry | Strategy::Orphan | Strategy::KeepLast)
+    )
+}
+
+/// The columns by which a rule of single rows goes through its table, beside its time, so that `indexed` may name them.
+pub(super) fn searched(rule: &spec::Rule, text: &str) -> Vec<String> {
+    let names = |written: &[Text]| -> Option<Vec<String>> {
+        let name = |one| Some(grammar::column(text, one).ok()?.name.into_inner());
+        written.iter().map(name).collect()
+    };
+    let mut columns = Vec::new();
+    if let Some(fallback) = &rule.fallback {
+        columns.extend(names(std::slice::from_ref(&fallback.get_ref().time)).unwrap_or_default());
+    }
+    if let Some(keep) = rule.keep.as_ref().map(Spanned::get_ref)
+        && let (Some(per), Some(by)) = (&keep.per, &keep.by)
+        && let (Some(group), Some(order)) = (names(&spec::each(per)), names(&spec::each(by)))
+    {
+        columns.push([group, order].concat().join(", "));
+    }
+    columns
+}

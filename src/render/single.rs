@@ -1,0 +1,651 @@
+//! Views of a rule whose rows go one by one.
+
+use serde::Serialize;
+
+use super::{RuleView, control_name, escaped, first_key, home};
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single};
+
+/// What the template of a rule of single rows has beside [`RuleView`]. Conditions are about row `t` of the table.
+#[derive(Serialize)]
+pub(super) struct SingleView {
+    expiry: bool,
+    orphan: bool,
+    keep_last: bool,
+    /// Whether there is a time from which a retention counts.
+    aged: bool,
+    /// That time, and what it must lie before, counted from `p_as_of` and `p_retention`, in the zone of the application;
+    /// where the retention is a setting, it is `s.seconds`.
+    time: String,
+    time_name: String,
+    time_type: &'static str,
+    cutoff: String,
+    /// The instant of a run as the application writes it.
+    now: String,
+    /// Why rows go.
+    why: String,
+    /// The columns of the key.
+    keys: Vec<KeyView>,
+    /// Whether the key has several columns; its text is a JSON array then.
+    composite: bool,
+    /// The key of row `t` as a text, and what a row is ordered by it.
+    key_text: String,
+    key_order: String,
+    /// Whether a text `p_key` is a key, and what a key looks like.
+    is_key: String,
+    key_form: String,
+    /// Whether row `i` has the key `v_hold.key`.
+    is_hold: String,
+    /// The key of hold `h` as a value, its type, and whether row `t` is held.
+    held: String,
+    held_type: &'static str,
+    is_held: String,
+    /// Whether row `t` has the key in the variables `v_k1, …`, and whether it has that of row `k`.
+    is_named: String,
+    matches: String,
+    /// Lists of the key's columns: their names, of rows `k`, `l` and `b`, and arrays of them by where they come from.
+    names: String,
+    names_of_k: String,
+    names_of_l: String,
+    names_of_b: String,
+    given: String,
+    looked: String,
+    locked: String,
+    judged: String,
+    next: String,
+    /// The first key that `v_next` has, as a text.
+    key_of_next: String,
+    /// What a row must be to be of the rule.
+    conditions: Vec<String>,
+    /// What makes it go: what it names is gone, or enough rows are newer.
+    goes: String,
+    /// Whether it has no place among its group.
+    unranked: String,
+    /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
+    due: String,
+    oldest_type: &'static str,
+    age_of_oldest: String,
+    passes: Vec<PassView>,
+    /// The name of pass `v_pass`.
+    name_of_pass: String,
+    /// The tables that are looked into, for the grants.
+    references: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct KeyView {
+    /// The name of its variables.
+    name: String,
+    column: String,
+    kind: &'static str,
+    /// Its value in a text `p_key`.
+    of_text: String,
+}
+
+/// One way through the table.
+#[derive(Serialize)]
+struct PassView {
+    number: usize,
+    name: &'static str,
+    why: String,
+    along: Vec<PlaceView>,
+    /// What is read, and in which order, of the table and of row `n`.
+    columns: String,
+    order: String,
+    order_of_n: String,
+    /// Behind the place where the pass is, or at it; and not at it.
+    reached: String,
+    passed: String,
+    /// What is read at all, what makes a row due, and the same where there are no variables.
+    predicates: Vec<String>,
+    due: Vec<String>,
+    backlog: Vec<String>,
+    due_time: String,
+}
+
+/// A column along which a pass goes.
+#[derive(Serialize)]
+struct PlaceView {
+    name: String,
+    variable: String,
+    kind: &'static str,
+    /// Before all values, as a literal.
+    first: String,
+}
+
+pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> SingleView {
+    let table = graph.table(rule.root);
+    let here = |kind: Kind| match kind {
+        Kind::Timestamptz => String::new(),
+        _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
+    };
+    let composite = table.key.len() > 1;
+    let keys: Vec<KeyView> = table
+        .key
+        .iter()
+        .enumerate()
+        .map(|(index, column)| KeyView {
+            name: format!("k{}", index + 1),
+            column: dialect.ident(&column.name),
+            kind: dialect.kind(column.kind),
+            of_text: match composite {
+                true => format!("(p_key::jsonb ->> {index})::{}", dialect.kind(column.kind)),
+                false => format!("p_key::{}", dialect.kind(column.kind)),
+            },
+        })
+        .collect();
+    let list = |form: &dyn Fn(&KeyView) -> String| -> String {
+        let parts: Vec<String> = keys.iter().map(form).collect();
+        parts.join(", ")
+    };
+    let all = |form: &dyn Fn(&KeyView) -> String| -> String {
+        let parts: Vec<String> = keys.iter().map(form).collect();
+        parts.join(" AND ")
+    };
+    let text = |form: &dyn Fn(&KeyView) -> String| match composite {
+        true => format!("jsonb_build_array({})::text", list(form)),
+        false => format!("({})::text", list(form)),
+    };
+    let conditions: Vec<String> = rule
+        .candidates
+        .iter()
+        .map(|condition| dialect.condition_of("t", condition))
+        .collect();
+    let key_text = text(&|key| format!("t.{}", key.column));
+    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
+    let retention = match single {
+        Single::Expiry { .. } => "s.seconds".to_owned(),
+        _ => rule.retention.default.unwrap_or_default().to_string(),
+    };
+    let aged = single.aged();
+    let passes = passes(graph, rule, single, &conditions, dialect);
+    SingleView {
+        expiry: matches!(single, Single::Expiry { .. }),
+        orphan: matches!(single, Single::Orphan { .. }),
+        keep_last: matches!(single, Single::KeepLast { .. }),
+        aged: aged.is_some(),
+        time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
+        time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
+        time_type: aged.map_or("", |time| dialect.kind(time.kind)),
+        cutoff: aged.map_or(String::new(), |time| {
+            format!(
+                "(p_as_of - make_interval(secs => greatest(coalesce(p_retention, {retention}), {minimum}) + {lag})){}",
+                here(time.kind)
+            )
+        }),
+        now: format!("p_as_of{}", here(rule.end_time.kind)),
+        why: match single {
+            Single::Expiry { .. } => format!(
+                "those whose {} has passed{}.",
+                escaped(dialect, &rule.end_time.name),
+                aged.map_or(String::new(), |time| format!(
+                    ", and those that have none and whose {} is long enough ago",
+                    escaped(dialect, &time.name)
+                ))
+            ),
+            Single::Orphan { .. } => "those that name something which is gone.".to_owned(),
+            Single::KeepLast { keep: 1, .. } => {
+                "all but the newest of each group; the higher key decides between equals."
+                    .to_owned()
+            }
+            Single::KeepLast { keep, .. } => format!(
+                "all but the newest {keep} of each group; the higher key decides between equals."
+            ),
+        },
+        composite,
+        key_order: list(&|key| format!("t.{}", key.column)),
+        is_key: format!(
+            "jsonb_array_length(p_key::jsonb) = {} AND num_nulls({values}) = 0 AND jsonb_build_array({values})::text = p_key",
+            keys.len(),
+            values = list(&|key| key.of_text.clone())
+        ),
+        key_form: escaped(
+            dialect,
+            &format!(
+                "[{}]",
+                table
+                    .key
+                    .iter()
+                    .map(|column| column.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        ),
+        is_hold: all(&|key| {
+            let value = key.of_text.replace("p_key", "v_hold.key");
+            format!("i.{} = {value}", key.column)
+        }),
+        held: match composite {
+            true => "h.key".to_owned(),
+            false => format!("h.key::{}", keys[0].kind),
+        },
+        held_type: if composite { "text" } else { keys[0].kind },
+        is_held: match composite {
+            true => format!("{key_text} = ANY (v_held)"),
+            false => format!("t.{} = ANY (v_held)", keys[0].column),
+        },
+        is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),
+        matches: all(&|key| format!("t.{} = k.{}", key.column, key.name)),
+        names: list(&|key| key.name.clone()),
+        names_of_k: list(&|key| format!("k.{}", key.name)),
+        names_of_l: list(&|key| format!("l.{}", key.name)),
+        names_of_b: list(&|key| format!("b.{}", key.name)),
+        given: list(&|key| format!("p_{}", key.name)),
+        looked: list(&|key| format!("v_looked.o_{}", key.name)),
+        locked: list(&|key| format!("v_{}", key.name)),
+        judged: list(&|key| format!("v_judged.o_{}", key.name)),
+        next: list(&|key| format!("v_next.o_{}", key.name)),
+        key_of_next: text(&|key| format!("(v_next.o_{})[1]", key.name)),
+        goes: goes(graph, rule, single, dialect),
+        unranked: match single {
+            Single::KeepLast { group, order, .. } => group
+                .iter()
+                .chain(order)
+                .map(|column| format!("t.{} IS NULL", dialect.ident(&column.name)))
+                .collect::<Vec<_>>()
+                .join(" OR "),
+            _ => String::new(),
+        },
+        due: match (single, aged) {
+            (Single::Expiry { .. }, Some(fallback)) => format!(
+                "CASE p_pass WHEN 2 THEN t.{} ELSE t.{} END",
+                dialect.ident(&fallback.name),
+                dialect.ident(&rule.end_time.name)
+            ),
+            (Single::Expiry { .. }, None) => format!("t.{}", dialect.ident(&rule.end_time.name)),
+            (_, Some(time)) => format!("t.{}", dialect.ident(&time.name)),
+            (_, None) => "NULL::timestamptz".to_owned(),
+        },
+        oldest_type: oldest(rule, single, dialect),
+        age_of_oldest: format!(
+            "clock_timestamp(){} - min(o.due)",
+            match single {
+                Single::Expiry { .. } => here(rule.end_time.kind),
+                _ => here(aged.map_or(Kind::Timestamptz, |time| time.kind)),
+            }
+        ),
+        name_of_pass: match &passes[..] {
+            [first, second] => format!(
+                "CASE v_pass WHEN 1 THEN {} ELSE {} END",
+                dialect.text(first.name),
+                dialect.text(second.name)
+            ),
+            passes => dialect.text(passes[0].name),
+        },
+        references: references(single)
+            .map(|table| dialect.qualified(home(graph, dialect), table))
+            .collect(),
+        passes,
+        key_text,
+        conditions,
+        keys,
+    }
+}
+
+/// The type of the time that the documents show.
+fn oldest(rule: &Rule, single: &Single, dialect: Dialect) -> &'static str {
+    dialect.kind(match single {
+        Single::Expiry { .. } => rule.end_time.kind,
+        _ => single.aged().map_or(Kind::Timestamptz, |time| time.kind),
+    })
+}
+
+/// The tables that are looked into, each once.
+fn references(single: &Single) -> impl Iterator<Item = &str> {
+    let mut tables: Vec<&str> = single.needs().map(|need| need.table.as_str()).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    tables.into_iter()
+}
+
+fn passes(
+    graph: &Graph,
+    rule: &Rule,
+    single: &Single,
+    conditions: &[String],
+    dialect: Dialect,
+) -> Vec<PassView> {
+    let key = &graph.table(rule.root).key;
+    let column = |column: &Column| format!("t.{}", dialect.ident(&column.name));
+    let cutoff = format!(
+        "{}.{}_cutoff(p_as_of, NULL)",
+        control_name(graph),
+        rule.name
+    );
+    let with = |predicates: Vec<String>| -> Vec<String> {
+        predicates.into_iter().chain(conditions.to_vec()).collect()
+    };
+    let aged = single.aged();
+    match single {
+        Single::Expiry { fallback } => {
+            let time = column(&rule.end_time);
+            let now = match rule.end_time.kind {
+                Kind::Timestamptz => "p_as_of".to_owned(),
+                _ => format!("(p_as_of AT TIME ZONE {})", dialect.text(&graph.time_zone)),
+            };
+            let due = vec![format!("{time} < v_now")];
+            let expired = Way {
+                name: "expired",
+                why: format!(
+                    "rows whose {} has passed.",
+                    escaped(dialect, &rule.end_time.name)
+                ),
+                along: vec![&rule.end_time],
+                predicates: with(due.clone()),
+                due,
+                backlog: with(vec![format!("{time} < {now}")]),
+                due_time: time.clone(),
+            };
+            let fallback = fallback.as_ref().map(|fallback| {
+                let none = format!("{time} IS NULL");
+                let due = vec![none.clone(), format!("{} < v_cutoff", column(fallback))];
+                Way {
+                    name: "fallback",
+                    why: format!(
+                        "rows without one, a retention after their {}.",
+                        escaped(dialect, &fallback.name)
+                    ),
+                    along: vec![fallback],
+                    predicates: with(due.clone()),
+                    due,
+                    backlog: with(vec![none, format!("{} < {cutoff}", column(fallback))]),
+                    due_time: column(fallback),
+                }
+            });
+            [Some(expired), fallback]
+                .into_iter()
+                .flatten()
+                .enumerate()
+                .map(|(index, way)| pass(index + 1, way, key, dialect))
+                .collect()
+        }
+        Single::Orphan { .. } | Single::KeepLast { .. } => {
+            let (name, why, along): (_, _, Vec<&Column>) = match single {
+                Single::KeepLast { group, order, .. } => (
+                    "surplus",
+                    "group by group, the newest row last.",
+                    group.iter().chain(order).collect(),
+                ),
+                _ => ("orphan", "every row, by its key.", Vec::new()),
+            };
+            let placed = along
+                .iter()
+                .map(|one| format!("{} IS NOT NULL", column(one)))
+                .collect();
+            let mut backlog = vec![goes(graph, rule, single, dialect)];
+            backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
+            vec![pass(
+                1,
+                Way {
+                    name,
+                    why: why.to_owned(),
+                    along,
+                    predicates: with(placed),
+                    due: Vec::new(),
+                    backlog,
+                    due_time: aged.map_or("NULL::timestamptz".to_owned(), column),
+                },
+                key,
+                dialect,
+            )]
+        }
+    }
+}
+
+/// What tells one pass from another.
+struct Way<'a> {
+    name: &'static str,
+    why: String,
+    along: Vec<&'a Column>,
+    predicates: Vec<String>,
+    due: Vec<String>,
+    backlog: Vec<String>,
+    due_time: String,
+}
+
+fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassView {
+    let mut along = way.along;
+    let rest = key
+        .iter()
+        .filter(|column| along.iter().all(|known| known.name != column.name));
+    along.extend(rest.collect::<Vec<_>>());
+    // Of the columns that the key shares with the others, each is read once: `n` has them by these names.
+    let name = |column: &Column| {
+        let of_key = key.iter().position(|known| known.name == column.name);
+        match of_key {
+            Some(index) => format!("k{}", index + 1),
+            None => {
+                let index = along.iter().position(|known| known.name == column.name);
+                format!("c{}", index.unwrap_or_default() + 1)
+            }
+        }
+    };
+    let places: Vec<PlaceView> = along
+        .iter()
+        .enumerate()
+        .map(|(index, column)| PlaceView {
+            name: name(column),
+            variable: format!("v_{number}_{}", index + 1),
+            kind: dialect.kind(column.kind),
+            first: first_key(
+                dialect,
+                column.kind,
+                match column.kind {
+                    Kind::Smallint => "-32768",
+                    Kind::Integer => "-2147483648",
+                    Kind::Bigint => "-9223372036854775808",
+                    Kind::Uuid => "00000000-0000-0000-0000-000000000000",
+                    Kind::Varchar => "",
+                    Kind::Timestamp | Kind::Timestamptz => "-infinity",
+                },
+            ),
+        })
+        .collect();
+    let columns: Vec<String> = along
+        .iter()
+        .map(|column| format!("t.{}", dialect.ident(&column.name)))
+        .collect();
+    let compare = |sign: &str| {
+        let variables: Vec<&str> = places.iter().map(|place| place.variable.as_str()).collect();
+        match (&columns[..], &variables[..]) {
+            ([column], [variable]) => format!("{column} {sign} {variable}"),
+            _ => format!("({}) {sign} ({})", columns.join(", "), variables.join(", ")),
+        }
+    };
+    PassView {
+        number,
+        name: way.name,
+        why: way.why,
+        columns: along
+            .iter()
+            .map(|column| format!("t.{} AS {}", dialect.ident(&column.name), name(column)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        order: columns.join(", "),
+        order_of_n: places
+            .iter()
+            .map(|place| format!("n.{}", place.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+        reached: compare(">="),
+        passed: compare("<>"),
+        along: places,
+        predicates: way.predicates,
+        due: way.due,
+        backlog: way.backlog,
+        due_time: way.due_time,
+    }
+}
+
+/// What makes row `t` go where that is not its own time.
+fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String {
+    match single {
+        Single::Expiry { .. } => String::new(),
+        Single::Orphan { needs, .. } => {
+            let broken: Vec<String> = needs
+                .iter()
+                .map(|chain| broken(graph, chain, dialect))
+                .collect();
+            match &broken[..] {
+                [one] => one.clone(),
+                _ => format!("({})", broken.join(" OR ")),
+            }
+        }
+        Single::KeepLast {
+            group, order, keep, ..
+        } => {
+            let table = graph.table(rule.root);
+            let ident = |column: &Column| dialect.ident(&column.name);
+            let along: Vec<&Column> = group.iter().chain(order).collect();
+            let tie = table
+                .key
+                .iter()
+                .filter(|column| along.iter().all(|known| known.name != column.name));
+            let ranks: Vec<String> = order.iter().chain(tie).map(ident).collect();
+            let of = |row: &str| -> String {
+                let columns: Vec<String> = ranks.iter().map(|it| format!("{row}.{it}")).collect();
+                match columns.len() {
+                    1 => columns[0].clone(),
+                    _ => format!("({})", columns.join(", ")),
+                }
+            };
+            let mut same: Vec<String> = group
+                .iter()
+                .map(|column| format!("n.{0} = t.{0}", ident(column)))
+                .collect();
+            same.push(format!("{} > {}", of("n"), of("t")));
+            same.extend(
+                order
+                    .iter()
+                    .map(|column| format!("n.{} IS NOT NULL", ident(column))),
+            );
+            same.extend(
+                rule.candidates
+                    .iter()
+                    .map(|condition| dialect.condition_of("n", condition)),
+            );
+            format!(
+                "EXISTS (\n    SELECT FROM {} AS n\n    WHERE {}\n    ORDER BY {}\n    OFFSET {} LIMIT 1\n)",
+                dialect.qualified(home(graph, dialect), &table.name),
+                same.join("\n      AND "),
+                ranks
+                    .iter()
+                    .map(|it| format!("n.{it}"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                keep - 1
+            )
+        }
+    }
+}
+
+/// Row `t` names something, and what must exist from there on does not.
+fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
+    let mut parts = Vec::new();
+    let mut from = String::new();
+    let mut first = Vec::new();
+    for (index, need) in chain.iter().enumerate() {
+        let (upper, row) = match index {
+            0 => ("t".to_owned(), "p1".to_owned()),
+            _ => (format!("p{index}"), format!("p{}", index + 1)),
+        };
+        let table = dialect.qualified(home(graph, dialect), &need.table);
+        let mut same: Vec<String> = need
+            .pairs
+            .iter()
+            .map(|(column, named)| {
+                format!(
+                    "{row}.{} = {upper}.{}",
+                    dialect.ident(named),
+                    dialect.ident(column)
+                )
+            })
+            .collect();
+        let none = need.none.as_ref().map(|none| {
+            let column = dialect.ident(&need.pairs[0].0);
+            let value = match none {
+                Literal::Integer(number) => number.to_string(),
+                Literal::Text(text) => dialect.text(text),
+            };
+            format!("{upper}.{column} <> {value}")
+        });
+        if index == 0 {
+            parts.extend(
+                need.pairs
+                    .iter()
+                    .map(|(column, _)| format!("t.{} IS NOT NULL", dialect.ident(column))),
+            );
+            parts.extend(none);
+            from = format!("{table} AS {row}");
+            first = same;
+        } else {
+            same.extend(none);
+            from += &format!("\n        JOIN {table} AS {row} ON {}", same.join(" AND "));
+        }
+    }
+    parts.push(format!(
+        "NOT EXISTS (\n        SELECT FROM {from}\n        WHERE {}\n    )",
+        first.join("\n          AND ")
+    ));
+    format!("(\n    {}\n)", parts.join("\n    AND "))
+}
+
+/// The statements of the routines with literals in place of variables.
+pub(super) fn probes(
+    graph: &Graph,
+    rule: &Rule,
+    view: &RuleView,
+    single: &SingleView,
+) -> Vec<Probe> {
+    let table = &graph.table(rule.root).name;
+    let mut probes = Vec::new();
+    let literal = |kind: &str, number: usize| match kind {
+        "text" => format!("'{}'", ["a", "b"][number % 2]),
+        "uuid" => "'00000000-0000-0000-0000-000000000001'::uuid".to_owned(),
+        "timestamp" | "timestamptz" => format!("'2000-01-01'::{kind}"),
+        _ => format!("1::{kind}"),
+    };
+    for pass in &single.passes {
+        let mut sql = format!(
+            "SELECT {} FROM {} AS t WHERE {} AND {}",
+            pass.columns, view.table, pass.reached, pass.passed
+        );
+        for predicate in &pass.predicates {
+            sql += &format!(" AND {predicate}");
+        }
+        sql += &format!(" ORDER BY {} LIMIT 100", pass.order);
+        for (index, place) in pass.along.iter().enumerate() {
+            sql = sql.replace(&place.variable, &literal(place.kind, index));
+        }
+        let instant = "'2000-01-02'";
+        sql = sql.replace("v_now", instant).replace("v_cutoff", instant);
+        probes.push(Probe {
+            what: format!("rule {}: the next rows, pass {}", rule.name, pass.name),
+            table: table.clone(),
+            sql,
+        });
+    }
+    let keys: Vec<String> = single
+        .keys
+        .iter()
+        .enumerate()
+        .map(|(index, key)| format!("ARRAY[{}]", literal(key.kind, index)))
+        .collect();
+    let mut sql = format!(
+        "DELETE FROM {} AS t USING unnest({}) AS k({}) WHERE {}",
+        view.table,
+        keys.join(", "),
+        single.names,
+        single.matches
+    );
+    if !single.goes.is_empty() {
+        sql += &format!(" AND {}", single.goes);
+    }
+    probes.push(Probe {
+        what: format!("rule {}: delete from {table} by key", rule.name),
+        table: table.clone(),
+        sql,
+    });
+    probes
+}

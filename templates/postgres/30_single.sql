@@ -1,0 +1,603 @@
+{% import "macros.sql" as w -%}
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+{% if rule.single.aged %}
+-- {{ rule.name }}_cutoff: before this instant, {{ rule.single.time_name }} is long enough ago.
+--# create function {{ control }}.{{ rule.name }}_cutoff
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_cutoff(p_as_of timestamptz, p_retention bigint)
+RETURNS {{ rule.single.time_type }}
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+{%- if rule.single.expiry %}
+    -- A retention of nothing turns the fallback off: no cutoff, and no option of a run turns it on.
+    SELECT CASE WHEN s.seconds > 0 THEN {{ rule.single.cutoff }} END
+    FROM (SELECT {{ control }}.setting_of({{ rule.literal }}, 'fallback_retention') AS seconds) AS s;
+{%- else %}
+    SELECT {{ rule.single.cutoff }};
+{%- endif %}
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_cutoff
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_cutoff(timestamptz, bigint) IS
+    'Rows whose {{ rule.single.time_name }} lies before this are old enough, in the zone of the application ({{ zone }}): the retention, never under {{ rule.minimum }} seconds, and the safety lag of {{ rule.safety_lag }} seconds before p_as_of.{% if rule.single.expiry %} NULL where the setting fallback_retention is 0.{% endif %} [body @body@]';
+{% endif %}
+-- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+
+-- {{ rule.name }}_next: the next rows of {{ rule.table_name }} behind p_after, at most p_rows of them, in the order of an index.
+{%- for pass in rule.single.passes %}
+-- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
+{%- endfor %}
+--# create function {{ control }}.{{ rule.name }}_next
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
+    p_pass      integer,
+    p_after     text[],
+    p_rows      bigint,
+    p_as_of     timestamptz,
+    p_retention bigint,
+    OUT o_count bigint,
+    OUT o_after text[]
+{%- for key in rule.single.keys %},
+    OUT o_{{ key.name }} {{ key.kind }}[]
+{%- endfor %}
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET datestyle = 'ISO, YMD'
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+{%- for pass in rule.single.passes %}
+{%- for place in pass.along %}
+    {{ place.variable }} {{ place.kind }};
+{%- endfor %}
+{%- endfor %}
+{%- if rule.single.expiry %}
+    v_now {{ rule.time_type }} := {{ rule.single.now }};
+{%- endif %}
+{%- if rule.single.expiry and rule.single.aged %}
+    v_cutoff {{ rule.single.time_type }} := {{ control }}.{{ rule.name }}_cutoff(p_as_of, p_retention);
+{%- endif %}
+BEGIN
+{%- for pass in rule.single.passes %}
+    {% if loop.first %}IF{% else %}ELSIF{% endif %} p_pass = {{ pass.number }} THEN
+{%- for place in pass.along %}
+        {{ place.variable }} := coalesce(p_after[{{ loop.index }}], {{ place.first }});
+{%- endfor %}
+        SELECT
+            count(*),
+            ARRAY[{% for place in pass.along %}(array_agg(n.{{ place.name }}::text ORDER BY {{ pass.order_of_n }}))[count(*)]{% if not loop.last %}, {% endif %}{% endfor %}],
+{%- for key in rule.single.keys %}
+            array_agg(n.{{ key.name }} ORDER BY {{ pass.order_of_n }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+        INTO o_count, o_after, {% for key in rule.single.keys %}o_{{ key.name }}{% if not loop.last %}, {% endif %}{% endfor %}
+        FROM (
+            SELECT {{ pass.columns }}
+            FROM {{ rule.table }} AS t
+            WHERE {{ pass.reached }}
+              AND (p_after IS NULL OR {{ pass.passed }})
+{%- for predicate in pass.predicates %}
+              AND {{ predicate }}
+{%- endfor %}
+            ORDER BY {{ pass.order }}
+            LIMIT p_rows
+        ) AS n;
+{%- endfor %}
+    END IF;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_next
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(integer, text[], bigint, timestamptz, bigint) IS
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body @body@]';
+
+-- {{ rule.name }}_judge: which of these rows go: {{ rule.single.why }}
+-- p_as_of is NULL for a purge of named rows, whose time does not matter.
+--# create function {{ control }}.{{ rule.name }}_judge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
+    p_pass      integer,
+{%- for key in rule.single.keys %}
+    p_{{ key.name }}        {{ key.kind }}[],
+{%- endfor %}
+    p_as_of     timestamptz,
+    p_retention bigint,
+{%- for key in rule.single.keys %}
+    OUT o_{{ key.name }}    {{ key.kind }}[],
+{%- endfor %}
+    OUT o_keys         text[],
+    OUT o_oldest       {{ rule.single.oldest_type }},
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_held {{ rule.single.held_type }}[] := ARRAY(
+        SELECT {{ rule.single.held }}
+        FROM {{ control }}.hold AS h
+        WHERE h.rule = {{ rule.literal }}
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+{%- if rule.single.expiry %}
+    v_now {{ rule.time_type }} := {{ rule.single.now }};
+{%- endif %}
+{%- if rule.single.aged %}
+    v_cutoff {{ rule.single.time_type }} := {{ control }}.{{ rule.name }}_cutoff(p_as_of, p_retention);
+{%- endif %}
+BEGIN
+    SELECT
+{%- for key in rule.single.keys %}
+        coalesce(array_agg(j.{{ key.name }} ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
+{%- endfor %}
+        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
+        min(j.due) FILTER (WHERE j.reason IS NULL),
+        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(j.reason ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}')
+    INTO {% for key in rule.single.keys %}o_{{ key.name }}, {% endfor %}o_keys, o_oldest, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            k.position,
+{%- for key in rule.single.keys %}
+            t.{{ key.column }} AS {{ key.name }},
+{%- endfor %}
+            {{ rule.single.key_text }} AS key,
+            {{ rule.single.due }} AS due,
+            CASE
+                WHEN {{ rule.single.is_held }} THEN 'HELD'
+{%- if rule.single.aged and not rule.single.expiry %}
+                WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
+{%- endif %}
+            END AS reason
+        FROM unnest({{ rule.single.given }}) WITH ORDINALITY AS k({{ rule.single.names }}, position)
+        JOIN {{ rule.table }} AS t ON {{ rule.single.matches }}
+        WHERE {% for condition in rule.single.conditions %}{{ condition }}
+          AND {% endfor %}
+{%- if rule.single.expiry -%}
+          (
+              p_as_of IS NULL
+{%- for pass in rule.single.passes %}
+              OR p_pass = {{ pass.number }}{% for predicate in pass.due %} AND {{ predicate }}{% endfor %}
+{%- endfor %}
+          )
+{%- else -%}
+{{ rule.single.goes | indent(prefix="          ") }}
+{%- if rule.single.aged %}
+          AND (p_as_of IS NULL OR t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL)
+{%- endif %}
+{%- endif %}
+    ) AS j;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_judge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge(integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body @body@]';
+
+-- {{ rule.name }}_batch: one batch: those of the named rows that go. Has no transaction control.
+--# create function {{ control }}.{{ rule.name }}_batch
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
+    p_pass      integer,
+{%- for key in rule.single.keys %}
+    p_{{ key.name }}        {{ key.kind }}[],
+{%- endfor %}
+    p_as_of     timestamptz,
+    p_retention bigint,
+    OUT o_families     bigint,
+    OUT o_samples      text[],
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_looked record;
+    v_judged record;
+    v_busy   text[];
+{%- for key in rule.single.keys %}
+    v_{{ key.name }} {{ key.kind }}[];
+{%- endfor %}
+BEGIN
+    {{ w::begin_batch(lock_class=lock_class, hidden="holds, and what came back") }}
+
+    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
+    SELECT * INTO v_looked FROM {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.given }}, p_as_of, p_retention);
+    o_skip_keys := v_looked.o_skip_keys;
+    o_skip_reasons := v_looked.o_skip_reasons;
+    SELECT {% for key in rule.single.keys %}coalesce(array_agg(l.{{ key.name }} ORDER BY l.position), '{}'){% if not loop.last %}, {% endif %}{% endfor %}
+    INTO {{ rule.single.locked }}
+    FROM (
+        SELECT k.position, {{ rule.single.names_of_k }}
+        FROM unnest({{ rule.single.looked }}) WITH ORDINALITY AS k({{ rule.single.names }}, position)
+        JOIN {{ rule.table }} AS t ON {{ rule.single.matches }}
+        ORDER BY {{ rule.single.names_of_k }}
+        FOR UPDATE OF t SKIP LOCKED
+    ) AS l;
+    IF cardinality(v_{{ rule.single.keys.0.name }}) < cardinality(v_looked.o_keys) THEN
+        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
+        SELECT j.o_keys
+        INTO v_busy
+        FROM (
+            SELECT {% for key in rule.single.keys %}array_agg(k.{{ key.name }}) AS {{ key.name }}{% if not loop.last %}, {% endif %}{% endfor %}
+            FROM unnest({{ rule.single.looked }}) AS k({{ rule.single.names }})
+            WHERE ({{ rule.single.names_of_k }}) NOT IN (SELECT {{ rule.single.names_of_l }} FROM unnest({{ rule.single.locked }}) AS l({{ rule.single.names }}))
+        ) AS b
+        CROSS JOIN LATERAL {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.names_of_b }}, p_as_of, p_retention) AS j;
+        o_skip_keys := o_skip_keys || v_busy;
+        o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]);
+    END IF;
+
+    -- Nobody changes them any more: what is judged now holds until the end of the transaction.
+    SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.locked }}, p_as_of, p_retention);
+    o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
+    o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
+    WITH gone AS (
+        DELETE FROM {{ rule.table }} AS t
+        USING unnest({{ rule.single.judged }}) WITH ORDINALITY AS k({{ rule.single.names }}, position)
+        WHERE {{ rule.single.matches }}
+{%- if rule.single.orphan %}
+          AND {{ rule.single.goes | indent(prefix="          ") }}
+{%- endif %}
+        RETURNING k.position, {{ rule.single.key_text }} AS key
+    )
+    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
+    INTO o_families, o_samples
+    FROM gone AS g;
+
+    -- A trigger or a rule can keep rows without a word.
+    IF o_families < cardinality(v_judged.o_keys) AND EXISTS (
+        SELECT FROM {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.judged }}, p_as_of, p_retention) AS j
+        WHERE cardinality(j.o_keys) > 0
+    ) THEN
+        RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_batch
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
+    'Deletes, in the caller''s transaction, those of the named rows of {{ rule.table_name }} that go, each looked at again under its lock. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+{%- if rule.single.expiry and rule.single.aged %}
+
+-- {{ rule.name }}_undated: rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}; they can never become due.
+--# create function {{ control }}.{{ rule.name }}_undated
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
+RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    SELECT ARRAY(
+        SELECT {{ rule.single.key_text }}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} IS NULL
+          AND t.{{ rule.single.time }} IS NULL
+{%- for condition in rule.single.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+          AND {{ control }}.{{ rule.name }}_cutoff(p_as_of, NULL) IS NOT NULL
+        ORDER BY {{ rule.single.key_order }}
+    );
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_undated
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
+    'Rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}, as long as the fallback is on. Reads only. [body @body@]';
+{%- endif %}
+{%- if rule.single.keep_last %}
+
+-- {{ rule.name }}_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
+--# create function {{ control }}.{{ rule.name }}_unranked
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unranked()
+RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    SELECT count(*)
+    FROM {{ rule.table }} AS t
+    WHERE {% for condition in rule.single.conditions %}{{ condition }}
+      AND {% endfor %}({{ rule.single.unranked }});
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_unranked
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_unranked() IS
+    'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body @body@]';
+{%- endif %}
+
+-- {{ rule.name }}_backlog: what is due at an instant, for metrics.
+--# create function {{ control }}.{{ rule.name }}_backlog
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_backlog(p_as_of timestamptz)
+RETURNS TABLE (families bigint, age interval)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    SELECT count(*), {{ rule.single.age_of_oldest }}
+    FROM (
+{%- for pass in rule.single.passes %}
+        (
+            SELECT {{ pass.due_time }} AS due
+{%- if rule.single.expiry %}
+            FROM {{ rule.table }} AS t
+{%- else %}
+            FROM (
+                SELECT *
+                FROM {{ rule.table }} AS t
+{%- for predicate in pass.predicates %}
+                {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
+{%- endfor %}
+                ORDER BY {{ pass.order }}
+                LIMIT 1000000
+            ) AS t
+{%- endif %}
+{%- for predicate in pass.backlog %}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="            ") }}
+{%- endfor %}
+            LIMIT 1000000
+        ){% if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS o;
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_backlog
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_backlog(timestamptz) IS
+    '{% if rule.single.expiry %}Rows that are due, whether or not they may go, counted up to 1,000,000{% else %}Rows that are due, whether or not they may go, among the first 1,000,000 of the table{% endif %}, and how long ago the oldest time was. Reads only. [body @body@]';
+
+-- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
+-- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
+--# create function {{ control }}.{{ rule.name }}_step
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run       {{ control }}.run%ROWTYPE;
+    v_progress  {{ control }}.run_rule%ROWTYPE;
+    v_retention bigint;
+    v_pass      integer;
+    v_after     text[];
+    v_take      bigint;
+    v_next      record;
+    v_batch     record;
+    v_sqlstate  text;
+    v_message   text;
+    v_busy      boolean := false;
+BEGIN
+    {{ w::before_batch(control=control, rule=rule) }}
+    v_take := least(
+        v_progress.batch_families,
+        {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'),
+        coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
+    );
+    IF v_take <= 0 THEN
+        RETURN 'run_families reached';
+    END IF;
+    v_retention := {{ control }}.seconds(v_run.options ->> 'retention');
+
+    -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
+    {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
+
+    -- The cursor: the pass, and the place of the last row that was looked at in it.
+    v_pass := coalesce(v_progress.cursor_key::integer, 1);
+    v_after := v_progress.cursor_time::text[];
+    LOOP
+        SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_pass, v_after, v_take, v_run.as_of, v_retention);
+        EXIT WHEN v_next.o_count > 0;
+        IF v_pass = {{ rule.single.passes | length }} THEN
+            RETURN 'nothing left';
+        END IF;
+        v_pass := v_pass + 1;
+        v_after := NULL;
+    END LOOP;
+
+    BEGIN
+        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_pass, {{ rule.single.next }}, v_run.as_of, v_retention);
+        {{ w::after_batch(control=control, rule=rule) }}
+    IF v_sqlstate IS NOT NULL AND v_next.o_count > 1 THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = v_next.o_count / 2,
+            halving = true,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL THEN
+        SELECT
+            0::bigint AS o_families,
+            '{}'::text[] AS o_samples,
+            ARRAY[{{ rule.single.key_of_next }}] AS o_skip_keys,
+            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
+        INTO v_batch;
+        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
+        VALUES (p_run, {{ rule.literal }}, v_batch.o_skip_keys[1], v_sqlstate, v_message)
+        ON CONFLICT (run_id, rule, key) DO NOTHING;
+    END IF;
+
+    UPDATE {{ control }}.run_rule AS r
+    SET families = r.families + v_batch.o_families,
+        deleted_rows = r.deleted_rows + v_batch.o_families,
+        table_rows = ARRAY[r.table_rows[1] + v_batch.o_families],
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = CASE
+            WHEN r.halving AND v_next.o_count > 1 THEN v_next.o_count / 2
+            ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'))
+        END,
+        halving = r.halving AND v_next.o_count > 1,
+        cursor_time = v_next.o_after::text,
+        cursor_key = v_pass::text,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = {{ rule.literal }};
+    IF v_batch.o_families > 0 THEN
+        PERFORM {{ control }}.record_pass(p_run, {{ rule.literal }}, {{ rule.single.name_of_pass }}, v_batch.o_families, v_batch.o_samples);
+    END IF;
+    IF cardinality(v_batch.o_skip_keys) > 0 THEN
+        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
+    END IF;
+    RETURN 'more';
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_step
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
+
+-- {{ rule.name }}_purge: deletes one named row. Answers NULL, or why it stays.
+--# create function {{ control }}.{{ rule.name }}_purge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_run      {{ control }}.run%ROWTYPE;
+    v_judged   record;
+    v_rows     bigint[] := ARRAY[0]::bigint[];
+    v_deleted  bigint;
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+{%- for key in rule.single.keys %}
+    v_{{ key.name }} {{ key.kind }} := {{ key.of_text }};
+{%- endfor %}
+BEGIN
+    {{ w::before_purge(control=control) }}
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+        PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.single.is_named }} FOR UPDATE;
+        SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(0, {% for key in rule.single.keys %}ARRAY[v_{{ key.name }}], {% endfor %}NULL, NULL);
+        v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
+        IF v_skipped IS NULL THEN
+            DELETE FROM {{ rule.table }} AS t
+            WHERE {{ rule.single.is_named }}
+{%- if rule.single.orphan %}
+              AND {{ rule.single.goes | indent(prefix="              ") }}
+{%- endif %};
+            GET DIAGNOSTICS v_deleted = ROW_COUNT;
+            v_rows := ARRAY[v_deleted];
+            IF v_deleted = 0 THEN
+                RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
+                    USING HINT = '{% if rule.single.orphan %}A trigger or a rule keeps them, or what they name came back this moment.{% else %}A trigger or a rule keeps them.{% endif %}';
+            END IF;
+            SET CONSTRAINTS ALL IMMEDIATE;
+        END IF;
+        {{ w::after_purge(control=control, rule=rule) }}
+    {{ w::record_purge(control=control, rule=rule) }}
+    RETURN v_skipped;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_purge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
+    'Deletes the named row of {{ rule.table_name }}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
+
+-- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
+--# create function {{ control }}.{{ rule.name }}_preview
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET datestyle = 'ISO, YMD'
+AS $windrow$
+DECLARE
+    v_retention bigint := {{ control }}.seconds(p_options ->> 'retention');
+    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_rows');
+    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
+    v_pass      integer := 1;
+    v_after     text[];
+    v_next      record;
+    v_judged    record;
+    v_families  bigint := 0;
+    v_batches   bigint := 0;
+    v_oldest    {{ rule.single.oldest_type }};
+    v_samples   text[] := '{}';
+    v_passes    json[] := '{}';
+    v_here      bigint := 0;  -- of the pass under way: its rows, the oldest of them, its first keys
+    v_since     {{ rule.single.oldest_type }};
+    v_first     text[] := '{}';
+    v_keys      text[] := '{}';
+    v_reasons   text[] := '{}';
+    v_rows      bigint[];
+    v_sum       bigint;
+    v_skipped   json;
+    v_skip_keys json;
+    v_skips     bigint;
+    v_more      boolean := false;
+    v_speed     numeric;
+BEGIN
+{%- if rule.single.expiry and rule.single.aged %}
+    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, NULL);
+    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
+{%- endif %}
+    LOOP
+        SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_pass, v_after, greatest(least(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
+        v_more := v_next.o_count > 0 AND v_families >= v_limit;
+        IF v_next.o_count = 0 OR v_more THEN
+            v_passes := v_passes || json_build_object('pass', {{ rule.single.name_of_pass }}, 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
+            EXIT WHEN v_more OR v_pass = {{ rule.single.passes | length }};
+            v_pass := v_pass + 1;
+            v_after := NULL;
+            v_here := 0;
+            v_since := NULL;
+            v_first := '{}';
+            CONTINUE;
+        END IF;
+        v_after := v_next.o_after;
+        SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(v_pass, {{ rule.single.next }}, p_as_of, v_retention);
+        v_batches := v_batches + 1;
+        v_families := v_families + cardinality(v_judged.o_keys);
+        v_here := v_here + cardinality(v_judged.o_keys);
+        v_since := least(v_since, v_judged.o_oldest);
+        v_oldest := least(v_oldest, v_judged.o_oldest);
+        v_first := (v_first || v_judged.o_keys)[1:10];
+        v_samples := (v_samples || v_judged.o_keys)[1:10];
+        v_keys := v_keys || v_judged.o_skip_keys;
+        v_reasons := v_reasons || v_judged.o_skip_reasons;
+    END LOOP;
+
+    v_sum := v_families;
+    v_rows := ARRAY[v_families];
+    {{ w::preview_figures(control=control, rule=rule) }}
+
+    RETURN json_build_object(
+        {{ w::preview_fields(rule=rule) }}
+        'passes', to_json(v_passes),
+        'run_families', v_limit,
+        'limited', v_more,
+        'batches', v_batches,
+        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
+        {{ field.name }}, {{ field.value }}{% endfor %}
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_preview
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body @body@]';

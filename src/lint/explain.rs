@@ -124,7 +124,7 @@ will do. A row goes with a family or keeps one.",
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | or alone]`, or `a, b -> table(a, b)`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or `a, b -> table(a, b)`; a \
 relation is `table: parent_column -> child_column`; a source of retentions is `table: key -> column days`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),
@@ -145,6 +145,12 @@ no family goes before it has been over for so long. Whether it is over, only the
     (
         "no-dialect",
         "`dialects` lists the servers that the managed system runs on. Left out, the spec is for all of them.",
+    ),
+    (
+        "no-index-on-expression",
+        "\
+Where another column stands in for an end time that is NULL, roots are read in the order of both together, by an index on \
+that expression. MariaDB has no such indexes, and every batch would read the whole table.",
     ),
     (
         "no-rules",
@@ -212,6 +218,18 @@ A rule must say how long ended families are kept: `retention = { default = \"30d
         "\
 `from` and `by_value` say how long the rows of a scope are kept, so `per` must name the column of the root table that \
 names the definition, or holds the value.",
+    ),
+    (
+        "set-null-by-time",
+        "\
+An edge with `set null` points at a table whose rows go by a time of their own. Such a rule deletes whole windows of time \
+and does not know the single rows that something would have to let go of.",
+    ),
+    (
+        "set-null-shared",
+        "\
+A column of an edge with `set null` is also part of a key of its table or of another edge. Once it is NULL, nothing says \
+any more what else the row belongs to.",
     ),
     (
         "strategy-of-one-dialect",

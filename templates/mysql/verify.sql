@@ -21,7 +21,7 @@ ORDER BY o.edge;
 --# indexes
 SELECT n.index_name, n.table_name, n.usable
 FROM (
-    {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent }}
+    {{ w::served(indexes=indexes, database=schema_literal, maria=maria, expression=by_expression) | indent }}
 ) AS n
 ORDER BY n.index_name;
 
@@ -48,7 +48,7 @@ WHERE e.event_schema = {{ control_literal }};
 -- {{ rule.name }}: final roots by age, whether or not their family may go.
 --# ages of {{ rule.name }}
 SELECT
-    DATE_FORMAT(i.{{ rule.end_time }}, '%Y-%m') AS ended,
+    DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended,
     COUNT(*) AS roots
 FROM {{ rule.table }} AS i
 WHERE {{ rule.eligible | join(sep="

@@ -1,6 +1,7 @@
 //! Everything that needs a server, in one binary so that it links once.
 
 mod agree;
+mod airflow;
 mod camunda;
 mod cases;
 mod cli;

@@ -17,7 +17,7 @@ setup: ## Install what is missing (apt packages; asks sudo when not root)
 build: setup ## Build the release binary
 	@$(CARGO) build --release --quiet
 
-demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow or camunda7, DIALECT=postgres, mysql or mariadb
+demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, yworkflow, camunda7 or airflow-3, DIALECT=postgres, mysql or mariadb
 	@.ci/servers $(DIALECT)
 	@$(WINDROW) demo --system $(SYSTEM) --dialect $(DIALECT)
 

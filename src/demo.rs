@@ -11,6 +11,25 @@ pub mod yworkflow {
     pub const HISTORY: &str = include_str!("demo/yworkflow/history.sql");
 }
 
+/// Apache Airflow on PostgreSQL, and in [`mysql`](airflow::mysql) the same on MySQL; sized and dated by the settings of
+/// DolphinScheduler's history.
+pub mod airflow {
+    /// The whole schema of version 3.3.
+    pub const SCHEMA_33: &str = include_str!("demo/airflow/postgres/schema-3.3.sql");
+
+    /// A history for [`SCHEMA_33`]; run VACUUM ANALYZE afterwards.
+    pub const HISTORY_33: &str = include_str!("demo/airflow/postgres/history-3.3.sql");
+
+    /// Apache Airflow on MySQL.
+    pub mod mysql {
+        /// The whole schema of version 3.3.
+        pub const SCHEMA_33: &str = include_str!("demo/airflow/mysql/schema-3.3.sql");
+
+        /// The history of [`super::HISTORY_33`], row by row; run ANALYZE TABLE afterwards.
+        pub const HISTORY_33: &str = include_str!("demo/airflow/mysql/history-3.3.sql");
+    }
+}
+
 /// Apache DolphinScheduler on PostgreSQL, and in [`mysql`](dolphinscheduler::mysql) the same elsewhere.
 pub mod dolphinscheduler {
     /// The whole schema of version 3.4.

@@ -20,7 +20,7 @@ pub fn text(graph: &Graph) -> String {
                 branch(graph, rule, id, "", "", &[], &mut seen, &mut out);
             }
         }
-        out += &kept(graph, rule);
+        out += &beside(graph, rule);
     }
     if !graph.ignored.is_empty() {
         out += "\nleft alone\n\n";
@@ -32,13 +32,17 @@ pub fn text(graph: &Graph) -> String {
     out
 }
 
-/// What keeps families of a rule, a line each.
-fn kept(graph: &Graph, rule: &Rule) -> String {
+/// What keeps families of a rule, or lets go of them, a line each.
+fn beside(graph: &Graph, rule: &Rule) -> String {
     let mut out = String::new();
     for table in &graph.tables {
         for edge in table.keeps().filter(|edge| place_of(rule, edge)) {
             let (column, parent) = (edge_label(edge), &graph.table(edge.parent).name);
             let _ = writeln!(out, "\n{}: {column}  keeps {parent}", table.name);
+        }
+        for edge in table.releases().filter(|edge| place_of(rule, edge)) {
+            let (column, parent) = (edge_label(edge), &graph.table(edge.parent).name);
+            let _ = writeln!(out, "\n{}: {column}  lets go of {parent}", table.name);
         }
     }
     out

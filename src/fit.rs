@@ -47,7 +47,7 @@ pub enum Severity {
 }
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 27] = [
+pub const CODES: [(&str, &str); 28] = [
     (
         "missing-schema",
         "The schema that the spec names does not exist in this database. Often the address names another database, or the application lives in another schema: set `schema` in the spec.",
@@ -67,6 +67,10 @@ pub const CODES: [(&str, &str); 27] = [
     (
         "key-not-unique",
         "No unique index covers the key that the spec declares. If two rows can share a key, deleting one family could take rows of another.",
+    ),
+    (
+        "not-nullable",
+        "A column of an edge with `set null` is declared NOT NULL, so that every batch with such a row would fail. Drop the constraint, or let the row go with its parent.",
     ),
     (
         "unlisted-reference",
@@ -219,7 +223,9 @@ pub fn names(graph: &Graph) -> Vec<&str> {
         conditions
             .map(|condition| &condition.column)
             .chain([&rule.end_time])
+            .chain(&rule.otherwise)
             .chain(&rule.retention.per)
+            .chain(newest_columns(rule))
             .map(|column| column.name.as_str())
             .chain(artifacts)
             .chain(timed)
@@ -273,7 +279,9 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 .map(|condition| &condition.column);
             for column in conditions
                 .chain([&rule.end_time])
+                .chain(&rule.otherwise)
                 .chain(&rule.retention.per)
+                .chain(newest_columns(rule))
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }
@@ -475,6 +483,17 @@ fn table_findings(
     let others = graph.tables.iter().flat_map(|other| &other.edges);
     for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
         column_finding(table, &edge.parent_column, dialect, live, found);
+    }
+    for (column, _) in table.releases().flat_map(Edge::pairs) {
+        if live.column(&column.name).is_some_and(|live| !live.nullable) {
+            let object = format!("{}.{}", table.name, column.name);
+            let message = "is NOT NULL, and the spec says `set null`".to_owned();
+            found.push(
+                error("not-nullable", &object, message).help(
+                    "drop the constraint, or take `set null` out of the edge, so that the row goes with its parent",
+                ),
+            );
+        }
     }
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
@@ -774,7 +793,7 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         index_finding(
             &object,
             catalog.dialect,
-            leading(live, needed),
+            leading(live, &parts(needed, need.otherwise.as_ref())),
             message,
             found,
         );
@@ -834,12 +853,46 @@ fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
     })
 }
 
-/// The indexes that start with these columns; a partial one serves only if windrow made it.
+/// The columns that tell which roots of a rule are the newest.
+fn newest_columns(rule: &Rule) -> impl Iterator<Item = &Column> {
+    rule.newest.iter().flat_map(|newest| {
+        let of = newest.of.iter().map(|condition| &condition.column);
+        of.chain([&newest.per, &newest.by])
+    })
+}
+
+/// The parts of an index as the catalog has them: a column, or what stands for it together with another one.
+fn parts(columns: &[String], otherwise: Option<&(String, String)>) -> Vec<String> {
+    let part = |name: &String| match otherwise {
+        Some((column, other)) if column == name => {
+            expression(&format!("coalesce({column},{other})"))
+        }
+        _ => name.clone(),
+    };
+    columns.iter().map(part).collect()
+}
+
+/// An expression without what the servers write differently: quotes, spaces, capitals.
+fn expression(printed: &str) -> String {
+    let plain = printed
+        .chars()
+        .filter(|sign| !['"', '`', ' '].contains(sign));
+    plain.collect::<String>().to_lowercase()
+}
+
+/// The indexes that start with these parts; a partial one serves only if windrow made it.
 fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogIndex> {
     live.indexes
         .iter()
         .filter(|index| index.predicate.is_none() || is_ours(index))
-        .filter(|index| index.keys.starts_with(columns))
+        .filter(|index| {
+            let key = |key: &String| match key.contains('(') {
+                true => expression(key),
+                false => key.clone(),
+            };
+            let keys: Vec<String> = index.keys.iter().map(key).collect();
+            keys.starts_with(columns)
+        })
         .collect()
 }
 

@@ -113,6 +113,8 @@ pub enum Action {
     Delete,
     /// It keeps that row, and so the whole family, until it is gone itself.
     Restrict,
+    /// It stays, and its columns are set to NULL before that row goes.
+    SetNull,
 }
 
 impl Edge {
@@ -151,6 +153,13 @@ impl Table {
             .iter()
             .filter(|edge| edge.action == Action::Restrict)
     }
+
+    /// The edges to the rows that a row of this table lets go of, and outlives.
+    pub fn releases(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::SetNull)
+    }
 }
 
 /// A constant of a condition.
@@ -185,6 +194,8 @@ pub struct Rule {
     /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
     /// without a time has the first column here by which a run goes through the table.
     pub end_time: Column,
+    /// What stands in for an end time that is NULL; of the same type.
+    pub otherwise: Option<Column>,
     /// What a rule has whose rows go by a time of their own, not by the end of their family.
     pub timed: Option<Timed>,
     /// What a rule has whose rows go one by one, each for what it is itself.
@@ -195,6 +206,8 @@ pub struct Rule {
     pub shared: Shared,
     /// How long ended families are kept.
     pub retention: Retention,
+    /// The roots that stay whatever their age.
+    pub newest: Option<Newest>,
     /// How much a run takes at once.
     pub limits: Limits,
     /// Files outside the database that deleted rows name.
@@ -389,6 +402,19 @@ impl Retention {
     pub fn listed(&self) -> bool {
         self.opt_in || self.default.is_none()
     }
+}
+
+/// The newest roots of each group stay, with their families.
+#[derive(Clone, Debug)]
+pub struct Newest {
+    /// How many of each group.
+    pub count: i64,
+    /// Column of the root table that tells the groups apart; a root where it is NULL is in none.
+    pub per: Column,
+    /// Column that orders them, then the key does; a root where it is NULL is not among the newest.
+    pub by: Column,
+    /// Which candidates count: every listed column has one of the listed values.
+    pub of: Vec<Condition>,
 }
 
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.

@@ -1,6 +1,6 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
-use crate::graph::{Column, Condition, Edge, Graph, Kind, Rule, Single, TableId, Timed};
+use crate::graph::{Column, Condition, Edge, Graph, Kind, Newest, Rule, Single, TableId, Timed};
 
 /// The plan of a whole spec.
 #[derive(Debug)]
@@ -24,6 +24,19 @@ pub struct Purge {
     pub steps: Vec<Step>,
     /// What keeps families, sorted by table.
     pub keeps: Vec<Keep>,
+    /// What lets go of rows that are deleted, sorted by table.
+    pub releases: Vec<Release>,
+}
+
+/// Rows that stay when the row goes that they name, and name none afterwards.
+#[derive(Debug)]
+pub struct Release {
+    /// Their table.
+    pub table: TableId,
+    /// The edge to the row that goes.
+    pub edge: Edge,
+    /// One sentence: becomes the comment above the statement.
+    pub why: String,
 }
 
 /// Rows that keep the families of the rows they name, by one way from there to the root table.
@@ -53,6 +66,9 @@ pub struct IndexNeed {
     pub table: TableId,
     /// Columns in order.
     pub columns: Vec<String>,
+    /// What stands in for one of the columns where it is NULL, so that the index is on the first of both that is not:
+    /// the column, and the one that stands in.
+    pub otherwise: Option<(String, String)>,
     /// Conditions of a partial index.
     pub conditions: Vec<Condition>,
     /// A column that is NULL in all rows of a partial index.
@@ -77,26 +93,36 @@ pub fn make(graph: &Graph) -> Plan {
         .flat_map(|rule| match (&rule.timed, &rule.single) {
             (Some(timed), _) => timed_indexes(graph, rule, timed),
             (_, Some(single)) => single_indexes(graph, rule, single),
-            (None, None) => vec![scan_index(graph, rule)],
+            (None, None) => std::iter::once(scan_index(graph, rule))
+                .chain(
+                    rule.newest
+                        .as_ref()
+                        .map(|newest| newest_index(graph, rule, newest)),
+                )
+                .collect(),
         })
         .collect();
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
-    indexes.dedup_by(|a, b| (a.table, &a.columns) == (b.table, &b.columns));
+    indexes.dedup_by(|a, b| {
+        (a.table, &a.columns, &a.otherwise) == (b.table, &b.columns, &b.otherwise)
+    });
     let deleted = purges.iter().flat_map(|purge| &purge.steps);
     let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
     let kept = purges.iter().flat_map(|purge| &purge.keeps);
     let kept = kept.filter_map(|keep| keep.hops.last());
     let kept = kept.map(|(table, edge)| (*table, std::slice::from_ref(edge), "are due"));
-    for (id, edges, when) in deleted.chain(kept) {
+    let released = purges.iter().flat_map(|purge| &purge.releases);
+    let released = released.map(|it| (it.table, std::slice::from_ref(&it.edge), "go"));
+    for (id, edges, when) in deleted.chain(kept).chain(released) {
         let table = graph.table(id);
         for edge in edges {
             let columns: Vec<String> = edge
                 .pairs()
                 .map(|(column, _)| column.name.clone())
                 .collect();
-            let known = indexes
-                .iter()
-                .any(|index| index.table == id && index.columns == columns);
+            let known = indexes.iter().any(|index| {
+                index.table == id && index.columns == columns && index.otherwise.is_none()
+            });
             if known || table.indexed.contains(&edge.columns()) {
                 continue;
             }
@@ -104,6 +130,7 @@ pub fn make(graph: &Graph) -> Plan {
                 table: id,
                 whole_columns: columns.clone(),
                 columns,
+                otherwise: None,
                 conditions: Vec::new(),
                 null: None,
                 why: format!(
@@ -120,17 +147,18 @@ pub fn make(graph: &Graph) -> Plan {
 
 fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
     let steps: Vec<Step> = rule.order.iter().map(|id| step(graph, rule, *id)).collect();
-    // Keys are collected for tables that are a parent within this family, from the root downwards.
+    let releases = releases(graph, rule);
+    // Keys are collected for tables that rows of this family, or rows that outlive it, name; from the root downwards.
     let collects = rule
         .order
         .iter()
         .rev()
         .copied()
         .filter(|id| {
+            let mut edges = steps.iter().flat_map(|step| &step.edges);
             *id != rule.root
-                && steps
-                    .iter()
-                    .any(|step| step.edges.iter().any(|edge| edge.parent == *id))
+                && (edges.any(|edge| edge.parent == *id)
+                    || releases.iter().any(|it| it.edge.parent == *id))
         })
         .collect();
     let root_kind = graph.table(rule.root).key[0].kind;
@@ -145,7 +173,28 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         collects,
         steps,
         keeps: keeps(graph, rule),
+        releases,
     }
+}
+
+fn releases(graph: &Graph, rule: &Rule) -> Vec<Release> {
+    let mut releases = Vec::new();
+    for (index, table) in graph.tables.iter().enumerate() {
+        let edges = table.releases();
+        for edge in edges.filter(|edge| rule.order.contains(&edge.parent)) {
+            releases.push(Release {
+                table: TableId(index),
+                edge: edge.clone(),
+                why: format!(
+                    "{}: rows outlive those of {} that {} names.",
+                    table.name,
+                    graph.table(edge.parent).name,
+                    edge.columns()
+                ),
+            });
+        }
+    }
+    releases
 }
 
 fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
@@ -262,6 +311,10 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
         table: rule.root,
         columns,
         whole_columns,
+        otherwise: rule
+            .otherwise
+            .as_ref()
+            .map(|other| (rule.end_time.name.clone(), other.name.clone())),
         conditions: eligible(rule),
         null: None,
         why: format!(
@@ -269,6 +322,39 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
             rule.name
         ),
     }
+}
+
+/// The newest of a group, from the end: the group, then what orders, then the key.
+fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
+    let order = [&newest.by.name, &graph.table(rule.root).key[0].name];
+    let conditions = counted(rule, newest);
+    let mut columns = vec![newest.per.name.clone()];
+    let mut whole_columns = columns.clone();
+    for condition in &conditions {
+        let name = &condition.column.name;
+        if condition.values.len() == 1 && !whole_columns.contains(name) {
+            whole_columns.push(name.clone());
+        }
+    }
+    columns.extend(order.map(Clone::clone));
+    whole_columns.extend(order.map(Clone::clone));
+    IndexNeed {
+        table: rule.root,
+        columns,
+        whole_columns,
+        otherwise: None,
+        conditions,
+        null: None,
+        why: format!(
+            "Rule {} keeps the newest roots of each {}.",
+            rule.name, newest.per.name
+        ),
+    }
+}
+
+/// The conditions that make a row of the root table one of those of which the newest stay.
+pub fn counted(rule: &Rule, newest: &Newest) -> Vec<Condition> {
+    rule.candidates.iter().chain(&newest.of).cloned().collect()
 }
 
 /// What a rule by time searches by: the time in each of its tables, and the root of a family where its name is given.
@@ -289,6 +375,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
             indexes.push(IndexNeed {
                 table: member.table,
                 columns: vec![column.clone()],
+                otherwise: None,
                 conditions,
                 null: None,
                 whole_columns,
@@ -348,6 +435,7 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
         Some(IndexNeed {
             table: rule.root,
             columns,
+            otherwise: None,
             conditions: conditions.clone(),
             null: null.map(|column| column.name.clone()),
             whole_columns,

@@ -8,15 +8,19 @@ use sha2::{Digest, Sha256};
 use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single, Source,
-    TableId,
+    Artifact, Column, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single,
+    Source, TableId,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
+use newest::NewestView;
+use releases::ReleaseView;
 use via::ViaView;
 
 mod keeps;
 mod mysql_probes;
+mod newest;
+mod releases;
 mod single;
 mod source;
 mod timed;
@@ -267,8 +271,9 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: root.clone(),
             sql: format!(
-                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND (i.{end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
-                key = view.key, table = view.table, end = view.end_time, first = view.first_key, eligible = view.eligible.join(" AND ")
+                "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND ({end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
+                end = view.ended,
+                key = view.key, table = view.table, first = view.first_key, eligible = view.eligible.join(" AND ")
             ),
         });
         let keys = |kind: Kind| match kind {
@@ -332,6 +337,8 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 });
             }
         }
+        probes.extend(newest::probe(graph, rule, &view, dialect));
+        probes.extend(releases::probes(graph, purge, dialect, keys));
         for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
             let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
             probes.push(Probe {
@@ -661,6 +668,8 @@ struct SpecView {
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
     by_end: bool,
+    /// Whether a part of an index is an expression.
+    by_expression: bool,
     by_time: bool,
     /// Whether a rule counts days of the calendar.
     by_calendar: bool,
@@ -741,6 +750,10 @@ struct RuleView {
     key_name: String,
     end_time: String,
     end_time_name: String,
+    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.
+    ended: String,
+    ended_name: String,
+    otherwise: bool,
     candidates: Vec<String>,
     eligible: Vec<String>,
     closed: bool,
@@ -749,6 +762,10 @@ struct RuleView {
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
     keeps: Vec<KeepView>,
+    /// Whether rows elsewhere let go of rows that go.
+    lets_go: bool,
+    /// The roots that stay whatever their age.
+    newest: Option<NewestView>,
     /// Whether a table's rows are found through their parents'.
     via: bool,
     twins: Vec<TwinView>,
@@ -821,6 +838,8 @@ struct StepView {
     /// The qualified name as a literal, to be cast to regclass.
     table_class: String,
     why: String,
+    /// What lets go of its rows before they are deleted.
+    releases: Vec<ReleaseView>,
     edges: Vec<EdgeView>,
     /// Those that name the key of the parent, or are of the root table itself.
     plain: Vec<EdgeView>,
@@ -900,6 +919,8 @@ struct TableView {
     table: String,
     /// Whether rows of it go; others are only read.
     deleted: bool,
+    /// The quoted columns that may be set to NULL, between commas.
+    nulls: String,
 }
 
 #[derive(Serialize)]
@@ -924,6 +945,8 @@ struct IndexView {
     /// The names of the columns as literals, and how many they are.
     places: Vec<String>,
     width: usize,
+    /// Whether a part of it is an expression.
+    expression: bool,
     predicates: Vec<String>,
     why: String,
 }
@@ -949,6 +972,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     tables.dedup();
     let deleted = tables.clone();
     tables.extend(keeps::tables(&plan.purges));
+    tables.extend(releases::tables(&plan.purges));
     tables.sort();
     tables.dedup();
     let edges = tables
@@ -1001,6 +1025,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             routines(OPERATOR_PROCEDURES, &[]),
         )
     };
+    let indexes_by_expression = indexes.iter().any(|index| index.expression);
     SpecView {
         maria: dialect == Dialect::Mariadb,
         owner: role("owner"),
@@ -1035,7 +1060,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
-        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id) }).collect(),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), nulls: releases::columns(graph.table(*id), dialect) }).collect(),
         referring: referring(graph, &tables)
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
@@ -1048,6 +1073,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         routines: Vec::new(),
         auditor_routines,
         operator_routines,
+        by_expression: indexes_by_expression,
         by_end: graph.rules.iter().any(by_end),
         by_time: !graph.rules.iter().all(by_end),
         by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
@@ -1080,6 +1106,7 @@ fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             name: escaped(dialect, name),
             table: dialect.qualified(home(graph, dialect), name),
             deleted: false,
+            nulls: String::new(),
         })
         .collect()
 }
@@ -1311,6 +1338,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         .map(|condition| dialect.condition_of("i", condition))
         .collect();
     let (is_final, is_root) = (all(finals), all(candidates.clone()));
+    let ended = ended(rule, dialect);
     let mut level_columns = vec![
         format!(
             "i.{}::{} AS id",
@@ -1319,7 +1347,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         ),
         format!("{is_final} AS final"),
         format!("{is_root} AS root"),
-        format!("i.{} AS ended", dialect.ident(&rule.end_time.name)),
+        format!("{ended} AS ended"),
     ];
     level_columns.extend(per.map(|column| format!("i.{} AS scope", dialect.ident(&column.name))));
     let mut steps: Vec<StepView> = purge
@@ -1333,6 +1361,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             table_class: dialect
                 .text(&dialect.qualified(home(graph, dialect), &graph.table(step.table).name)),
             why: step.why.clone(),
+            releases: releases::views(graph, purge, step.table, dialect),
             plain: Vec::new(),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
@@ -1490,7 +1519,16 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
-        end_time_name: escaped(dialect, &rule.end_time.name),
+        end_time_name: match &rule.otherwise {
+            None => escaped(dialect, &rule.end_time.name),
+            Some(other) => escaped(dialect, &format!("{} or {}", rule.end_time.name, other.name)),
+        },
+        ended,
+        ended_name: match &rule.otherwise {
+            None => dialect.ident(&rule.end_time.name),
+            Some(_) => "ended".to_owned(),
+        },
+        otherwise: rule.otherwise.is_some(),
         candidates,
         eligible: if !by_end(rule) && rule.candidates.is_empty() {
             vec!["true".to_owned()]
@@ -1516,6 +1554,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         via: steps.iter().any(|step| step.edges.len() > step.plain.len()),
         steps,
         keeps: keeps::views(graph, purge, dialect),
+        lets_go: !purge.releases.is_empty(),
+        newest: newest::view(rule, dialect),
         twins,
         key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
         zoned: rule.end_time.kind == Kind::Timestamptz,
@@ -1530,6 +1570,15 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),
+    }
+}
+
+/// When row `i` of the root table ended.
+fn ended(rule: &Rule, dialect: Dialect) -> String {
+    let column = |column: &Column| format!("i.{}", dialect.ident(&column.name));
+    match &rule.otherwise {
+        None => column(&rule.end_time),
+        Some(other) => format!("coalesce({}, {})", column(&rule.end_time), column(other)),
     }
 }
 
@@ -1579,8 +1628,7 @@ fn between(graph: &Graph, rule: &Rule, id: TableId, dialect: Dialect) -> Option<
     }
     let table = graph.table(id);
     let mut edges = table
-        .edges
-        .iter()
+        .parents()
         .filter(|edge| rule.order.contains(&edge.parent));
     match (edges.next(), edges.next()) {
         (Some(edge), None) if edge.parent == rule.root && edge.names_key(graph) => {
@@ -1780,17 +1828,48 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     } else {
         (&index.whole_columns, &[][..], &None)
     };
-    let name = index_name(dialect, &table.name, columns);
+    let otherwise = |column: &String| {
+        let pair = index.otherwise.as_ref();
+        pair.filter(|(of, _)| of == column).map(|(_, other)| other)
+    };
+    let named: Vec<String> = columns
+        .iter()
+        .flat_map(|column| std::iter::once(column).chain(otherwise(column)))
+        .cloned()
+        .collect();
+    let name = index_name(dialect, &table.name, &named);
     let width = columns.len();
-    let places = columns.iter().map(|column| dialect.text(column)).collect();
+    let both = |column: &str, other: &str| {
+        format!(
+            "coalesce({},{})",
+            dialect.ident(column),
+            dialect.ident(other)
+        )
+    };
+    let places = columns
+        .iter()
+        .map(|column| match otherwise(column) {
+            None => dialect.text(column),
+            Some(other) => dialect.text(&both(column, other)),
+        })
+        .collect();
     let columns = columns
         .iter()
-        .map(|column| dialect.ident(column))
+        .map(|column| match otherwise(column) {
+            None => dialect.ident(column),
+            // MySQL wants an expression between parentheses.
+            Some(other) => format!("({})", both(column, other).replace(',', ", ")),
+        })
         .collect::<Vec<_>>()
         .join(", ");
+    // Behind an index on an expression stands a hidden column, which MySQL adds together with it only where nobody writes.
+    let lock = match index.otherwise {
+        None => "NONE",
+        Some(_) => "SHARED",
+    };
     let alter = |change: &str| {
         dialect.text(&format!(
-            "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = NONE",
+            "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = {lock}",
             dialect.qualified(home(graph, dialect), &table.name)
         ))
     };
@@ -1805,6 +1884,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         columns,
         places,
         width,
+        expression: index.otherwise.is_some(),
         predicates: conditions
             .iter()
             .map(|condition| dialect.condition(condition))
@@ -2172,6 +2252,7 @@ mod tests {
             table_literal: String::new(),
             table_class: String::new(),
             why: String::new(),
+            releases: Vec::new(),
             plain: Vec::new(),
             edges: vec![
                 edge("a", "w"),

@@ -99,14 +99,15 @@ pub struct Table {
     #[schemars(with = "Vec<String>", example = ["dag_id varchar, run_id varchar"])]
     pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
-    /// belong to that row but keeps it, and its whole family, for as long as it is there. With `or alone` it is the other
-    /// row that names this one, by any of its columns, and a row that none names is no orphan. A key of several columns is
-    /// named `column, column -> table(column, column)`.
+    /// belong to that row but keeps it, and its whole family, for as long as it is there. With `set null` it stays when that
+    /// row goes, and the column is set to NULL before. With `or alone` it is the other row that names this one, by any of
+    /// its columns, and a row that none names is no orphan. A key of several columns is named
+    /// `column, column -> table(column, column)`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r"->.+(\..+|\(.+\))")),
-        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "id -> parent.blob_id or alone"]
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Text>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
@@ -132,11 +133,13 @@ pub struct Rule {
     /// Which rows of the root table are final: `column = value(s)`.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
-    /// When a row of the root table ended: `column [timestamp | timestamptz]`.
+    /// When a row of the root table ended: `column [timestamp | timestamptz]`. With `else other_column` that one stands in
+    /// where the first is NULL; where both are, the row is undated. MariaDB has no index for it.
     #[schemars(
         with = "String",
         example = &"end_time",
-        example = &"ended_at timestamptz"
+        example = &"ended_at timestamptz",
+        example = &"ended_at timestamptz else updated_at"
     )]
     pub end_time: Option<Text>,
     /// Relation tables that link a member to its descendants: `table: parent_column -> child_column`.
@@ -185,7 +188,7 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "bool", extend("default" = false))]
     pub at_once: Option<Spanned<bool>>,
-    /// Rows that stay whatever their age: the newest of each group (`keep-last`).
+    /// What stays whatever its age: the newest roots of each group with their families, or the newest rows (`keep-last`).
     #[serde(default)]
     #[schemars(with = "Keep")]
     pub keep: Option<Spanned<Keep>>,
@@ -307,11 +310,12 @@ pub struct Fallback {
     pub retention: Option<Spanned<Retention>>,
 }
 
-/// The newest rows of each group. A row without a group, or without a value that orders, is not among them, and stays.
+/// The newest rows of each group. Where families go, a group has one column and one that orders, and the newest roots stay
+/// with their families. A row without a group, or without a value that orders, is not among them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table like `{ newest = 2, per = [\"job_id bigint\"], by = \"attempt integer\" }`"
+    expecting = "a table like `{ newest = 1, per = \"dag_id varchar\", by = \"run_after timestamptz\" }`"
 )]
 #[schemars(extend("required" = ["newest", "per", "by"]))]
 pub struct Keep {
@@ -328,6 +332,10 @@ pub struct Keep {
     #[serde(default)]
     #[schemars(with = "Names", example = &"try_number integer")]
     pub by: Option<Spanned<Names>>,
+    /// Which roots count, and stay: `column = value(s)`. Every candidate, final or not, if left out.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Values>")]
+    pub of: BTreeMap<Text, Spanned<Values>>,
 }
 
 /// How much a run takes at once.

@@ -1,13 +1,15 @@
 //! The managed systems that the demo can show, and what it says of them.
 
-use super::{camunda7, dolphinscheduler, yworkflow};
+use super::{airflow, camunda7, dolphinscheduler, yworkflow};
 use crate::dialect::Dialect;
 
 /// A system with its spec, its schema and a history.
 #[derive(Debug)]
 pub struct System {
-    /// What `demo --system` calls it; also the name of its spec and of its database.
+    /// What `demo --system` calls it; also the name of its spec.
     pub name: &'static str,
+    /// The database of its tables, as its spec names it on MySQL and MariaDB.
+    pub database: &'static str,
     /// Its name and version, as headings write them.
     pub title: &'static str,
     /// Its spec, for a binary that is used without a checkout.
@@ -48,9 +50,10 @@ pub struct Scripts {
 }
 
 /// Every system, the default first.
-pub const SYSTEMS: [System; 3] = [
+pub const SYSTEMS: [System; 4] = [
     System {
         name: "dolphinscheduler",
+        database: "dolphinscheduler",
         title: "Apache DolphinScheduler 3.4",
         spec: include_str!("../../specs/dolphinscheduler.toml"),
         spec_path: "specs/dolphinscheduler.toml",
@@ -82,6 +85,7 @@ pub const SYSTEMS: [System; 3] = [
     },
     System {
         name: "yworkflow",
+        database: "yworkflow",
         title: "yWorkflow",
         spec: include_str!("../../specs/yworkflow.toml"),
         spec_path: "specs/yworkflow.toml",
@@ -103,6 +107,7 @@ pub const SYSTEMS: [System; 3] = [
     },
     System {
         name: "camunda7",
+        database: "camunda7",
         title: "Camunda 7.24",
         spec: include_str!("../../specs/camunda7.toml"),
         spec_path: "specs/camunda7.toml",
@@ -127,6 +132,34 @@ pub const SYSTEMS: [System; 3] = [
                     history: camunda7::mysql::HISTORY_724,
                 },
             })
+        },
+    },
+    System {
+        name: "airflow-3",
+        database: "airflow",
+        title: "Apache Airflow 3.3",
+        spec: include_str!("../../specs/airflow-3.toml"),
+        spec_path: "specs/airflow-3.toml",
+        about_schema: "58 tables with their stock indexes; of 60 foreign keys 48 cascade, 13 have no index",
+        about_history: "runs that hang, that never began, that are the last of their dag; mapped tasks, earlier tries, a backfill",
+        families: 4_000,
+        decision: Decision::Policies("dag_run", "dag_id", "dags"),
+        further: &[(
+            "purge SPEC --key 5",
+            "a run by hand that has been running for months: refused",
+        )],
+        scripts: |dialect| match dialect {
+            Dialect::Postgres => Some(Scripts {
+                schema: airflow::SCHEMA_33,
+                size: dolphinscheduler::FAMILIES_SETTING,
+                history: airflow::HISTORY_33,
+            }),
+            Dialect::Mysql => Some(Scripts {
+                schema: airflow::mysql::SCHEMA_33,
+                size: dolphinscheduler::mysql::FAMILIES_VARIABLE,
+                history: airflow::mysql::HISTORY_33,
+            }),
+            Dialect::Mariadb => None,
         },
     },
 ];

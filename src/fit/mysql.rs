@@ -3,7 +3,7 @@
 use super::{Finding, error, notice, warning};
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
-use crate::graph::{Edge, Graph, Kind, Table};
+use crate::graph::{Action, Edge, Graph, Kind, Table};
 
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -169,7 +169,11 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
         let object = format!("{}.{}", table.name, column.name);
         if column.on_update {
             let message = "is set to the time by each UPDATE of its row".to_owned();
-            found.push(if ends.contains(&column.name.as_str()) {
+            let lets_go = table.releases().next().is_some();
+            found.push(if lets_go {
+                warning("on-update", &object, message)
+                    .help("an edge with `set null` updates rows of this table: the column will tell of that")
+            } else if ends.contains(&column.name.as_str()) {
                 warning("on-update", &object, message)
                     .help("the retention counts from the last change of a row, not from its end")
             } else {
@@ -209,8 +213,8 @@ fn actions(
         if covered.is_none() && !ignored {
             continue;
         }
-        let is_edge = covered.is_some_and(|child| {
-            child.edges.iter().any(|edge| {
+        let edge = covered.and_then(|child| {
+            child.edges.iter().find(|edge| {
                 key.columns.join(", ") == edge.columns()
                     && graph.table(edge.parent).name == table.name
             })
@@ -220,13 +224,14 @@ fn actions(
             "the foreign key `{}` to `{}` does ON DELETE {}",
             key.name, table.name, key.on_delete
         );
-        found.push(if is_edge {
-            notice("cascade", &object, message)
-                .help("windrow deletes these rows first, counted, so that nothing is left for it")
-        } else {
-            warning("cascade", &object, message).help(
+        found.push(match edge.map(|edge| edge.action) {
+            Some(Action::SetNull) => notice("cascade", &object, message)
+                .help("windrow sets the columns to NULL first, so that nothing is left for it"),
+            Some(Action::Delete | Action::Restrict) => notice("cascade", &object, message)
+                .help("windrow deletes these rows first, counted, so that nothing is left for it"),
+            None => warning("cascade", &object, message).help(
                 "what it does is not counted, fires no trigger, and on MariaDB is not in the binary log: make the column an edge, or the key RESTRICT",
-            )
+            ),
         });
     }
 }

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean, nearest};
+use crate::dialect::Dialect;
 use crate::graph::names;
 use crate::graph::tables::Resolved;
 use crate::graph::{
-    Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, ReportField, Rule,
-    Shared, TableId,
+    Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, Newest,
+    ReportField, Rule, Shared, TableId,
 };
-use crate::spec::grammar::{self, FigureText};
+use crate::spec::grammar::{self, ColumnText, FigureText};
 use crate::spec::{self, Scalar, Spec, Text, Values, in_file_order};
 
 /// Figures by name, and the document that alone has them.
@@ -142,8 +143,13 @@ fn rule(
     let end_time = rule
         .end_time
         .as_ref()
-        .and_then(|written| end_time(text, written, diagnostics));
+        .and_then(|written| end_time_or(spec, text, written, diagnostics));
+    let (end_time, otherwise) = end_time.map_or((None, None), |(one, other)| (Some(one), other));
     let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
+    let newest = rule
+        .keep
+        .as_ref()
+        .and_then(|keep| newest(text, name, keep, diagnostics));
     let limits = limits(&rule.limits, diagnostics);
     let order = root.map_or(Vec::new(), |root| tables.order(root));
     check_keepers(name, &order, tables, diagnostics);
@@ -162,6 +168,7 @@ fn rule(
         candidates,
         r#final: finals,
         end_time: end_time?,
+        otherwise,
         timed: None,
         single: None,
         hierarchy,
@@ -170,6 +177,7 @@ fn rule(
             spec::Shared::Literal => Shared::Literal,
         },
         retention: retention?,
+        newest,
         limits,
         artifacts,
         report,
@@ -328,17 +336,142 @@ fn end_time(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Op
     let read = grammar::column(text, written)
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
-    let column = names::column(&read, Kind::Timestamp, diagnostics)?;
+    time_column(&read, written, diagnostics)
+}
+
+/// An end time with the column that stands in for it.
+fn end_time_or(
+    spec: &Spec,
+    text: &str,
+    written: &Text,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Column, Option<Column>)> {
+    let read = grammar::end_time(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    let column = time_column(&read.column, written, diagnostics)?;
+    let Some(otherwise) = read.otherwise else {
+        return Some((column, None));
+    };
+    names::identifier(&otherwise, "column", diagnostics);
+    if *otherwise.get_ref() == column.name {
+        diagnostics.push(Diagnostic::error(
+            "duplicate-value",
+            otherwise.span(),
+            format!("`{}` stands in for itself", column.name.escape_debug()),
+            "name another column, or leave `else` out: undated rows are reported then",
+        ));
+    }
+    let mariadb = spec.dialects.as_ref().is_none_or(|dialects| {
+        let mut listed = dialects.get_ref().iter();
+        listed.any(|dialect| *dialect.get_ref() == Dialect::Mariadb)
+    });
+    if mariadb {
+        diagnostics.push(Diagnostic::error(
+            "no-index-on-expression",
+            otherwise.span(),
+            format!(
+                "MariaDB has no index on `{}` or, where that is NULL, `{}`",
+                column.name.escape_debug(),
+                otherwise.get_ref().escape_debug()
+            ),
+            "write `dialects` without \"mariadb\" into the spec; or give the table a generated column that holds the one or the other, and name that column",
+        ));
+    }
+    let kind = column.kind;
+    let name = otherwise.get_ref().clone();
+    Some((column, Some(Column { name, kind })))
+}
+
+fn time_column(
+    read: &ColumnText,
+    written: &Text,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    let column = names::column(read, Kind::Timestamp, diagnostics)?;
     if names::identifies(column.kind) {
         diagnostics.push(Diagnostic::error(
             "type-mismatch",
-            read.kind.map_or(written.span(), |kind| kind.span()),
+            read.kind.as_ref().map_or(written.span(), |kind| kind.span()),
             format!("`{}` is `{}` and cannot be an end time", column.name.escape_debug(), names::kind_name(column.kind)),
             "an end time is a `timestamp` (zone-less, in the spec's `time_zone`) or a `timestamptz`",
         ));
         return None;
     }
     Some(column)
+}
+
+/// Tells what is missing in `keep`.
+fn check_keep(rule: &Text, written: &Spanned<spec::Keep>, diagnostics: &mut Vec<Diagnostic>) {
+    let keep = written.get_ref();
+    for (field, is_there, help) in [
+        (
+            "newest",
+            keep.newest.is_some(),
+            "add `newest = 1`: how many of each group stay",
+        ),
+        (
+            "per",
+            keep.per.is_some(),
+            "add `per = \"column type\"`: what tells the groups apart",
+        ),
+        (
+            "by",
+            keep.by.is_some(),
+            "add `by = \"column type\"`: what says which are the newest",
+        ),
+    ] {
+        if !is_there {
+            let message = format!(
+                "`keep` of rule `{}` has no `{field}`",
+                rule.get_ref().escape_debug()
+            );
+            diagnostics.push(Diagnostic::error(
+                "missing-field",
+                written.span(),
+                message,
+                help,
+            ));
+        }
+    }
+}
+
+fn newest(
+    text: &str,
+    rule: &Text,
+    written: &Spanned<spec::Keep>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Newest> {
+    check_keep(rule, written, diagnostics);
+    let keep = written.get_ref();
+    let mut column = |written: &Option<Spanned<spec::Names>>, default: Kind| {
+        let listed = spec::each(written.as_ref()?);
+        let [one] = listed.as_slice() else {
+            diagnostics.push(Diagnostic::error(
+                "field-of-other-strategy",
+                written.as_ref()?.span(),
+                "families are grouped by one column, and ordered by one",
+                "name one column; several are for `keep-last`, where rows go one by one",
+            ));
+            return None;
+        };
+        let read = grammar::column(text, one)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok()?;
+        names::column(&read, default, diagnostics)
+    };
+    let (per, by) = (
+        column(&keep.per, Kind::Bigint),
+        column(&keep.by, Kind::Timestamp),
+    );
+    let of = conditions(&keep.of, diagnostics);
+    keep.newest.as_ref()?;
+    Some(Newest {
+        count: names::count(keep.newest.as_ref(), 1, 1..=1_000, diagnostics),
+        per: per?,
+        by: by?,
+        of,
+    })
 }
 
 fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {

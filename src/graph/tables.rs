@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
 use crate::graph::rules::{single, timed};
 use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
-use crate::spec::grammar::{self, ColumnText, EdgeText, NoneText};
+use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
 
 /// The tables with what the checks need beside them; all lists are parallel.
@@ -209,12 +209,15 @@ pub(super) fn check_reached(
     for table in &resolved.unclear_edges {
         reached.extend(resolved.order(*table));
     }
-    // A table that only keeps others is there for that.
+    // A table that only keeps others, or lets go of them, is there for that.
     let keepers = resolved
         .tables
         .iter()
         .enumerate()
-        .filter(|(_, table)| table.keeps().any(|edge| reached.contains(&edge.parent)))
+        .filter(|(_, table)| {
+            let mut edges = table.keeps().chain(table.releases());
+            edges.any(|edge| reached.contains(&edge.parent))
+        })
         .map(|(index, _)| TableId(index));
     let keepers: Vec<TableId> = keepers.collect();
     reached.extend(keepers);
@@ -400,7 +403,56 @@ fn edges(
         edges.push(found);
         spans.push(written.span());
     }
+    check_releases(&resolved.tables[child.0], &edges, &spans, diagnostics);
     (edges, spans)
+}
+
+/// Finds columns that would be set to NULL although they say something else as well.
+fn check_releases(
+    table: &Table,
+    edges: &[Edge],
+    spans: &[Span],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let releases = edges.iter().zip(spans);
+    for (edge, span) in releases.filter(|(edge, _)| edge.action == Action::SetNull) {
+        let names = |column: &Column| edge.pairs().any(|(own, _)| own.name == column.name);
+        let keys = std::iter::once(&table.key).chain(&table.unique).flatten();
+        let shared = keys
+            .clone()
+            .find(|column| names(column))
+            .map(|column| (column, None));
+        let shared = shared.or_else(|| {
+            let mut others = edges
+                .iter()
+                .zip(spans)
+                .filter(|(other, _)| !std::ptr::eq(*other, edge));
+            others.find_map(|(other, place)| {
+                let mut columns = other.pairs().map(|(column, _)| column);
+                Some((columns.find(|column| names(column))?, Some(place)))
+            })
+        });
+        let Some((column, other)) = shared else {
+            continue;
+        };
+        let shown = column.name.escape_debug();
+        let finding = Diagnostic::error(
+            "set-null-shared",
+            span.clone(),
+            format!(
+                "`{shown}` cannot be set to NULL: it is also part of {}",
+                match other {
+                    None => "a key",
+                    Some(_) => "another edge",
+                }
+            ),
+            "set only columns to NULL that say nothing else; take `set null` out if the row goes with its parent",
+        );
+        diagnostics.push(match other {
+            None => finding,
+            Some(place) => finding.related(place.clone(), "the other edge"),
+        });
+    }
 }
 
 /// The columns that need no index. Only the columns of edges, and those that a rule by time names, are searched: any
@@ -534,10 +586,10 @@ fn edge(
         parent_column,
         further: pairs,
         none,
-        action: if edge.restrict {
-            Action::Restrict
-        } else {
-            Action::Delete
+        action: match edge.action {
+            ActionText::Delete => Action::Delete,
+            ActionText::Restrict => Action::Restrict,
+            ActionText::SetNull => Action::SetNull,
         },
         alone: edge.alone,
     })

@@ -131,7 +131,7 @@ will do. A row goes with a family or keeps one.",
     (
         "malformed-text",
         "\
-Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | or alone]`, or `a, b -> table(a, b)`; a \
+Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or `a, b -> table(a, b)`; a \
 relation is `table: parent_column -> child_column`; a source of retentions is `table: key -> column days`; a figure is its name or `rows of table`. Names with spaces or dots \
 stand between double quotes, texts after `unless` between single quotes.",
     ),
@@ -152,6 +152,12 @@ no family goes before it has been over for so long. Whether it is over, only the
     (
         "no-dialect",
         "`dialects` lists the servers that the managed system runs on. Left out, the spec is for all of them.",
+    ),
+    (
+        "no-index-on-expression",
+        "\
+Where another column stands in for an end time that is NULL, roots are read in the order of both together, by an index on \
+that expression. MariaDB has no such indexes, and every batch would read the whole table.",
     ),
     (
         "no-rules",
@@ -235,6 +241,18 @@ be one there.",
     (
         "server-not-listed",
         "`upper_case` names a server that `dialects` does not list, so that nothing is generated for it.",
+    ),
+    (
+        "set-null-by-time",
+        "\
+An edge with `set null` points at a table whose rows go by a time of their own. Such a rule deletes whole windows of time \
+and does not know the single rows that something would have to let go of.",
+    ),
+    (
+        "set-null-shared",
+        "\
+A column of an edge with `set null` is also part of a key of its table or of another edge. Once it is NULL, nothing says \
+any more what else the row belongs to.",
     ),
     (
         "strategy-of-one-dialect",

@@ -1,7 +1,7 @@
 //! The statements of the routines for MySQL and MariaDB as EXPLAIN takes them: the base table itself stands for the
 //! work table whose columns are made from it, so that types and collations are the real ones.
 
-use super::{home, rule_view, via};
+use super::{home, newest, releases, rule_view, via};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -20,7 +20,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     if let Some(timed) = &view.timed {
         return super::timed::probes(graph, rule, &view, timed, dialect);
     }
-    let (key, table, end) = (&view.key, &view.table, &view.end_time);
+    let (key, table, end) = (&view.key, &view.table, &view.ended);
     let root = graph.table(rule.root).name.clone();
     let scope = if rule.retention.per.is_some() && rule.retention.listed() {
         // One scope after the other, each as a value of the column's own type.
@@ -36,8 +36,8 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: root.clone(),
             sql: format!(
-                "SELECT i.{key} FROM {table} AS i WHERE {scope}i.{end} < '2000-01-01' AND i.{end} >= {least} \
-                 AND (i.{end} > {least} OR i.{key} > {first}) AND {eligible} ORDER BY i.{end}, i.{key} LIMIT 100",
+                "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND {end} >= {least} \
+                 AND ({end} > {least} OR i.{key} > {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
                 least = view.least_time,
                 first = view.first_key,
                 eligible = view.eligible.join(" AND ")
@@ -102,6 +102,8 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             });
         }
     }
+    probes.extend(newest::probe(graph, rule, &view, dialect));
+    probes.extend(releases::mysql_probes(graph, purge, dialect));
     for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
         let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
         let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);

@@ -19,8 +19,8 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value] [restrict | or alone]`, or
-/// `column, column -> table(column, column) [restrict]`.
+/// `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or
+/// `column, column -> table(column, column) [restrict | set null]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
     /// The child's columns; at least one.
@@ -31,10 +31,30 @@ pub struct EdgeText {
     pub parent_columns: Vec<Text>,
     /// The value that means "no parent".
     pub none: Option<Spanned<NoneText>>,
-    /// Whether a row keeps its parent, instead of going with it.
-    pub restrict: bool,
+    /// What becomes of a row when its parent is due.
+    pub action: ActionText,
     /// Whether it is the parent that names the row, and most rows are named by none.
     pub alone: bool,
+}
+
+/// `column [type] [else column]`.
+#[derive(Clone, Debug)]
+pub struct EndTimeText {
+    /// The column.
+    pub column: ColumnText,
+    /// The column that stands in where it is NULL, of the same type.
+    pub otherwise: Option<Text>,
+}
+
+/// The words at the end of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionText {
+    /// None: the row goes with its parent.
+    Delete,
+    /// `restrict`: it keeps its parent.
+    Restrict,
+    /// `set null`: it lets go of its parent and stays.
+    SetNull,
 }
 
 /// The value after `unless`.
@@ -91,6 +111,7 @@ pub enum FigureText {
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
                     `unless value` if a value means no parent, \
                     or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
+                    `set null` if it stays without it, \
                     and `or alone` if it is the parent that names the row";
 
 const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
@@ -115,19 +136,46 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
     Ok(column)
 }
 
-/// Reads `column [type] -> table.column [unless value] [restrict | or alone]`, or the form of several columns.
+/// Reads `column [type] [else column]`.
+pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `column`, or `column type`, and `else column` if another one stands in where it is NULL",
+    )?;
+    let column = cursor.column()?;
+    let otherwise = match cursor.take_word("else") {
+        true => Some(cursor.name("a column")?),
+        false => None,
+    };
+    cursor.end()?;
+    Ok(EndTimeText { column, otherwise })
+}
+
+/// Reads `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or the form of several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
     let edge = cursor.edge(Cursor::column)?;
-    let restrict = cursor.take_word("restrict");
-    let alone =
-        edge.columns.len() == 1 && edge.none.is_none() && !restrict && cursor.take_word("or");
+    let action = if cursor.take_word("restrict") {
+        ActionText::Restrict
+    } else if cursor.take_word("set") {
+        if !cursor.take_word("null") {
+            return Err(cursor.expected("`null`"));
+        }
+        ActionText::SetNull
+    } else {
+        ActionText::Delete
+    };
+    let alone = edge.columns.len() == 1
+        && edge.none.is_none()
+        && action == ActionText::Delete
+        && cursor.take_word("or");
     if alone && !cursor.take_word("alone") {
         return Err(cursor.expected("`alone`"));
     }
     cursor.end()?;
     Ok(EdgeText {
-        restrict,
+        action,
         alone,
         ..edge
     })
@@ -291,7 +339,9 @@ impl<'a> Cursor<'a> {
     fn column(&mut self) -> Result<ColumnText, Box<Diagnostic>> {
         let name = self.name("a column")?;
         let kind = match self.tokens.get(self.at) {
-            Some((Token::Word(word), _)) if word != "unless" => Some(self.name("a type")?),
+            Some((Token::Word(word), _)) if !["unless", "else"].contains(&word.as_str()) => {
+                Some(self.name("a type")?)
+            }
             _ => None,
         };
         Ok(ColumnText { name, kind })
@@ -332,7 +382,7 @@ impl<'a> Cursor<'a> {
             table,
             parent_columns,
             none,
-            restrict: false,
+            action: ActionText::Delete,
             alone: false,
         })
     }
@@ -533,13 +583,13 @@ mod tests {
             edge.none.map(Spanned::into_inner),
             Some(NoneText::Integer(-1))
         );
-        assert!(edge.restrict);
+        assert_eq!(edge.action, ActionText::Restrict);
     }
 
     #[test]
     fn a_row_may_be_the_one_that_is_named() {
         let named = read("\"id -> t.blob_id or alone\"", edge).expect("an edge");
-        assert!(named.alone && !named.restrict);
+        assert!(named.alone && named.action == ActionText::Delete);
         assert_eq!(named.parent_columns[0].get_ref(), "blob_id");
         let mistake = |raw: &str| read(raw, edge).map(|_| ()).expect_err("a mistake").1;
         assert_eq!(mistake("\"id -> t.b or\""), "expected `alone` here");
@@ -565,7 +615,7 @@ mod tests {
             .map(|name| name.get_ref().as_str())
             .collect();
         assert_eq!(names, ["a", "b", "c", "d"]);
-        assert!(edge.restrict);
+        assert_eq!(edge.action, ActionText::Restrict);
         let mistake = |raw: &str| read(raw, super::edge).map(|_| ()).expect_err("a mistake").1;
         assert_eq!(mistake("\"a, b -> t(c)\""), "expected `,` here");
         assert_eq!(mistake("\"a, b -> t.c\""), "expected `(` here");

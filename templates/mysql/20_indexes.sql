@@ -6,6 +6,9 @@
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 {% for index in indexes %}
 -- {{ index.why }}
+{%- if index.expression %}
+-- A part of it is an expression: while MySQL builds it, others read the table, but nobody writes to it.
+{%- endif %}
 --! look for index {{ index.name }}
 SET @windrow_statement = (
     SELECT IF(COUNT(*) > 0, 'DO 0', {{ index.statement }})

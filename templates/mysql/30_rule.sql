@@ -64,6 +64,7 @@ BEGIN
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
+{%- if rule.newest %}, {{ control }}.work_newest{% endif %}
 {%- for collect in rule.collects -%}
 {%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
@@ -158,6 +159,16 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
 {%- endif %}
+{%- if rule.newest %}
+    -- Roots that are among the newest of their group.
+    CREATE TEMPORARY TABLE {{ control }}.work_newest (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -186,6 +197,7 @@ BEGIN
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
+{%- if rule.newest %}, {{ control }}.work_newest{% endif %}
 {%- for collect in rule.collects -%}
 {%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
@@ -292,6 +304,10 @@ BEGIN
     DECLARE v_count    bigint DEFAULT 0;
     DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT {{ rule.greatest_time }};
+{%- if rule.otherwise %}
+    -- The index on the expression serves only what is compared with a constant.
+    DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM {{ control }}.work_cursor AS c);
+{%- endif %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_due;
     CREATE TEMPORARY TABLE {{ control }}.work_due (
         ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
@@ -306,22 +322,25 @@ BEGIN
             LEAVE scopes;
         END IF;
         INSERT INTO {{ control }}.work_due (id, ended)
-        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        SELECT i.{{ rule.key }}, {{ rule.ended }}
         FROM {{ control }}.work_scope AS s
         STRAIGHT_JOIN {{ control }}.work_cursor AS c
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
         WHERE s.position = v_position
           AND c.only_row = 1
-          AND i.{{ rule.end_time }} < s.cutoff
-          AND i.{{ rule.end_time }} <= v_bound
-          AND i.{{ rule.end_time }} >= c.ended
-          AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+          AND {{ rule.ended }} < s.cutoff
+          AND {{ rule.ended }} <= v_bound
+          AND {{ rule.ended }} >= {% if rule.otherwise %}v_after{% else %}c.ended{% endif %}
+          AND ({{ rule.ended }} > c.ended OR i.{{ rule.key }} > c.id)
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
           AND g.id IS NULL
-        ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+{%- if rule.newest %}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+{%- endif %}
+        ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit;
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
@@ -335,9 +354,13 @@ BEGIN
 {%- else %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
+{%- if rule.otherwise %}
+    -- The index on the expression serves only what is compared with a constant.
+    DECLARE v_after   datetime(6) DEFAULT (SELECT c.ended FROM {{ control }}.work_cursor AS c);
+{%- endif %}
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM {{ control }}.work_scope AS s;
     INSERT INTO {{ control }}.work_root (id, ended)
-    SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+    SELECT i.{{ rule.key }}, {{ rule.ended }}
     FROM {{ control }}.work_cursor AS c
     STRAIGHT_JOIN {{ rule.table }} AS i
     {%- if rule.per %}
@@ -345,17 +368,20 @@ BEGIN
     {%- endif %}
     LEFT JOIN {{ control }}.work_gone AS g ON g.id = i.{{ rule.key }}
     WHERE c.only_row = 1
-      AND i.{{ rule.end_time }} < v_newest
+      AND {{ rule.ended }} < v_newest
       {%- if rule.per %}
-      AND i.{{ rule.end_time }} < COALESCE(s.cutoff, v_default)
+      AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
       {%- endif %}
-      AND i.{{ rule.end_time }} >= c.ended
-      AND (i.{{ rule.end_time }} > c.ended OR i.{{ rule.key }} > c.id)
+      AND {{ rule.ended }} >= {% if rule.otherwise %}v_after{% else %}c.ended{% endif %}
+      AND ({{ rule.ended }} > c.ended OR i.{{ rule.key }} > c.id)
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
       AND g.id IS NULL
-    ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+{%- if rule.newest %}
+      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
+{%- endif %}
+    ORDER BY {{ rule.ended }}, i.{{ rule.key }}
     LIMIT p_limit;
 {%- endif %}
 END;
@@ -372,7 +398,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -402,7 +428,7 @@ BEGIN
         IF p_lock THEN
             INSERT INTO {{ control }}.work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
             SELECT
-                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, i.{{ rule.end_time }},
+                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
                 CASE
                     WHEN NOT {{ rule.is_root }} THEN w.cutoff
                     WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
@@ -431,7 +457,7 @@ BEGIN
         ELSE
             INSERT INTO {{ control }}.work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
             SELECT
-                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, i.{{ rule.end_time }},
+                w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
                 CASE
                     WHEN NOT {{ rule.is_root }} THEN w.cutoff
                     WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
@@ -532,6 +558,24 @@ BEGIN
 {%- endfor %};
     SET v_doubts = v_doubts + ROW_COUNT();
 {%- endfor %}
+{%- if rule.newest %}
+    -- While the newest are locked, nobody can delete them and leave the group without.
+{%- for locking in [true, false] %}
+    {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSEIF NOT p_purge THEN{% endif %}
+        INSERT INTO {{ control }}.work_newest (id)
+        SELECT i.{{ rule.key }}
+        FROM {{ control }}.work_member AS m
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = m.id
+        WHERE i.{{ rule.newest.per }} IS NOT NULL
+          AND i.{{ rule.newest.by }} IS NOT NULL
+{%- for predicate in rule.newest.counted_of_i %}
+          AND {{ predicate }}
+{%- endfor %}
+          AND ({% if locking and maria %}{{ w::older_than_newest(rule=rule, lock="LOCK IN SHARE MODE SKIP LOCKED") | indent(prefix="          ") }}{% elif locking %}{{ w::older_than_newest(rule=rule, lock="FOR SHARE SKIP LOCKED") | indent(prefix="          ") }}{% else %}{{ w::older_than_newest(rule=rule, lock="") | indent(prefix="          ") }}{% endif %}) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+{%- endfor %}
+    END IF;
+{%- endif %}
     SELECT
         v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL{% if rule.closed %} OR (m.upwards AND NOT m.root){% endif %} OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
         COUNT(CASE WHEN m.root THEN 1 END){% if rule.per %},
@@ -669,6 +713,10 @@ BEGIN
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT k.id FROM {{ control }}.work_kept AS k;
 {%- endif %}
+{%- if rule.newest %}
+    INSERT IGNORE INTO {{ control }}.work_doubt (id)
+    SELECT e.id FROM {{ control }}.work_newest AS e;
+{%- endif %}
 {%- if rule.links | length > 0 %}
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT m.id
@@ -705,6 +753,9 @@ BEGIN
             WHEN h.id IS NOT NULL THEN 1
             WHEN NOT m.final THEN 2
             WHEN m.ended IS NULL AND NOT p_purge THEN 3
+{%- if rule.newest %}
+            WHEN e.id IS NOT NULL THEN 4
+{%- endif %}
 {%- if rule.keeps | length > 0 %}
             WHEN k.id IS NOT NULL THEN 6
 {%- endif %}
@@ -717,6 +768,9 @@ BEGIN
     LEFT JOIN {{ control }}.work_held AS h ON h.id = m.id
 {%- if rule.keeps | length > 0 %}
     LEFT JOIN {{ control }}.work_kept AS k ON k.id = m.id
+{%- endif %}
+{%- if rule.newest %}
+    LEFT JOIN {{ control }}.work_newest AS e ON e.id = m.id
 {%- endif %};
     INSERT INTO {{ control }}.work_case (id, locked, fault, newest)
     SELECT k.id, true, IF(h.id IS NULL, 5, 1), {{ rule.least_time }}
@@ -963,6 +1017,29 @@ BEGIN
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
         -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
 {%- for step in rule.steps %}
+{%- for release in step.releases %}
+
+        -- {{ release.why }}
+        SELECT EXISTS (
+            SELECT 1
+            {{ w::named(control=control, edge=release.edge, table=release.table, break="
+            ") }}
+        ) INTO v_any;
+        IF v_any THEN
+            UPDATE {{ w::joined(control=control, edge=release.edge, table=release.table, break="
+            ") }}
+            SET {{ release.nulls_of_t }};
+            SELECT EXISTS (
+                SELECT 1
+                {{ w::named(control=control, edge=release.edge, table=release.table, break="
+                ") }}
+            ) INTO v_any;
+            IF v_any THEN
+                SET v_message = LEFT(CONCAT('a trigger keeps what rows of ', {{ release.table_literal }}, ' name; they could not be updated'), 128);
+                SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
+            END IF;
+        END IF;
+{%- endfor %}
 
         -- {{ step.why }}
 {%- if loop.last %}
@@ -1015,7 +1092,7 @@ BEGIN
 {%- else %}
     FROM {{ rule.table }} AS i
 {%- endif %}
-    WHERE i.{{ rule.end_time }} IS NULL
+    WHERE {{ rule.ended }} IS NULL
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
@@ -1290,10 +1367,13 @@ BEGIN
     INTO v_without
     FROM {{ rule.table }} AS i
     LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
-    WHERE i.{{ rule.end_time }} < v_default
+    WHERE {{ rule.ended }} < v_default
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
+{%- if rule.newest %}
+      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
+{%- endif %}
       AND s.position IS NULL;
 {%- endif %}
     CALL {{ control }}.{{ rule.name }}_close();

@@ -607,7 +607,7 @@ BEGIN
         REPLACE INTO {{ control }}.work_cursor (only_row, id)
         VALUES (1, p_key);
         INSERT INTO {{ control }}.work_root (id, ended)
-        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        SELECT i.{{ rule.key }}, {{ rule.ended }}
         FROM {{ control }}.work_cursor AS c
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = c.id
         WHERE c.only_row = 1

@@ -589,7 +589,7 @@ BEGIN
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (
-        {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent(prefix="        ") }}
+        {{ w::served(indexes=indexes, database=schema_literal, maria=maria, expression=by_expression) | indent(prefix="        ") }}
     ) AS n;
 {%- endif %}
 
@@ -750,30 +750,33 @@ SELECT m.name, JSON_OBJECT('rule', {{ rule.literal }}), IF(m.name = 'windrow_bac
 FROM (
     SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}) / 1e6 AS age
     FROM (
-        SELECT i.{{ rule.end_time }} AS ended
+        SELECT {{ rule.ended }} AS ended
 {%- if rule.per and rule.opt_in %}
         FROM {{ control }}.policy AS p
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
         WHERE p.rule = {{ rule.literal }}
           AND p.enabled
-          AND i.{{ rule.end_time }} < {{ rule.cutoff_now }}
+          AND {{ rule.ended }} < {{ rule.cutoff_now }}
 {%- if rule.source %}
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
+{%- if rule.newest %}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+{%- endif %}
         UNION ALL
-        SELECT i.{{ rule.end_time }}
+        SELECT {{ rule.ended }}
         FROM {{ rule.source.rows }}
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
         WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-          AND i.{{ rule.end_time }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+          AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
 {%- endif %}
 {%- elif rule.per and rule.source %}
         FROM {{ rule.table }} AS i
         LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
         LEFT JOIN {{ rule.source.rows }} ON {{ rule.source.scope }} = i.{{ rule.per }}
-        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_minimum }}
-          AND i.{{ rule.end_time }} < CASE
+        WHERE {{ rule.ended }} < {{ rule.cutoff_now_minimum }}
+          AND {{ rule.ended }} < CASE
               WHEN p.rule IS NOT NULL THEN IF(p.enabled, {{ rule.cutoff_now }}, NULL)
               WHEN {{ rule.source.scope }} IS NOT NULL{% if rule.source.says %} AND {{ rule.source.says }}{% endif %} THEN {% if rule.source.ends %}IF({{ rule.source.ends }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
               ELSE {{ rule.cutoff_now_default }}
@@ -781,11 +784,11 @@ FROM (
 {%- elif rule.per %}
         FROM {{ rule.table }} AS i
         LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
-        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_minimum }}
-          AND i.{{ rule.end_time }} < IF(p.rule IS NULL, {{ rule.cutoff_now_default }}, IF(p.enabled, {{ rule.cutoff_now }}, NULL))
+        WHERE {{ rule.ended }} < {{ rule.cutoff_now_minimum }}
+          AND {{ rule.ended }} < IF(p.rule IS NULL, {{ rule.cutoff_now_default }}, IF(p.enabled, {{ rule.cutoff_now }}, NULL))
 {%- else %}
         FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.end_time }} < {{ rule.cutoff_now_default }}
+        WHERE {{ rule.ended }} < {{ rule.cutoff_now_default }}
 {%- endif %}
 {%- if rule.timed and rule.timed.root_column %}
           AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
@@ -793,6 +796,9 @@ FROM (
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
+{%- if rule.newest %}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+{%- endif %}
         LIMIT 1000000
     ) AS n
 ) AS b

@@ -37,7 +37,7 @@ SELECT s.index_name
 FROM information_schema.statistics AS s
 WHERE s.table_schema = {{ database }}
   AND s.table_name = {{ index.table_literal }}
-  AND (s.seq_in_index, s.column_name) IN ({% for column in index.places %}({{ loop.index }}, {{ column }}){% if not loop.last %}, {% endif %}{% endfor %})
+  AND (s.seq_in_index, {% if index.expression %}COALESCE(s.column_name, s.expression){% else %}s.column_name{% endif %}) IN ({% for column in index.places %}({{ loop.index }}, {{ column }}){% if not loop.last %}, {% endif %}{% endfor %})
   AND s.collation = 'A'
   AND s.sub_part IS NULL
   AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %}
@@ -47,7 +47,7 @@ HAVING COUNT(*) = {{ index.width }}
 
 {#- Of every index that the statements need, whether one that leads with its columns may be used, and whether its own name
     is there. -#}
-{% macro served(indexes, database, maria) -%}
+{% macro served(indexes, database, maria, expression) -%}
 SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
 FROM (
     SELECT
@@ -70,7 +70,7 @@ FROM (
         ON s.table_schema = {{ database }}
         AND s.table_name = w.table_name
         AND s.seq_in_index = w.place
-        AND LOWER(s.column_name) = LOWER(w.column_name)
+        AND LOWER({% if expression %}COALESCE(s.column_name, s.expression){% else %}s.column_name{% endif %}) = LOWER(w.column_name)
     GROUP BY w.table_name, w.index_name, w.width, s.index_name
 ) AS c
 GROUP BY c.table_name, c.index_name
@@ -93,11 +93,16 @@ END IF;
 
 {#- The rows t of a table that name a row of the work table of an edge. -#}
 {% macro named(control, edge, table, break) -%}
-FROM {{ control }}.{{ edge.keys }} AS w
+FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
+{%- endmacro named %}
+
+{#- The same without the word before it. -#}
+{% macro joined(control, edge, table, break) -%}
+{{ control }}.{{ edge.keys }} AS w
 {%- if edge.between %}{{ break }}STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
 {%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}
-{%- endmacro named %}
+{%- endmacro joined %}
 
 {#- What a step looks at before its batch. -#}
 {% macro before_batch(control, rule) -%}
@@ -346,3 +351,35 @@ FROM {{ member.table }} AS t
       AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
 {%- endmacro rows_of_window %}
+
+{#- That root i is older than the last one of its group that stays. The group stands in the order so that no index on the
+    time alone is read through all other groups. A small group has no such one, and stays. -#}
+{% macro older_than_newest(rule, lock) -%}
+(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (
+    SELECT n.{{ rule.newest.by }}, n.{{ rule.key }}
+    FROM {{ rule.table }} AS n
+    WHERE n.{{ rule.newest.per }} = i.{{ rule.newest.per }}
+      AND n.{{ rule.newest.by }} IS NOT NULL
+{%- for predicate in rule.newest.counted %}
+      AND {{ predicate }}
+{%- endfor %}
+    ORDER BY n.{{ rule.newest.per }} DESC, n.{{ rule.newest.by }} DESC, n.{{ rule.key }} DESC
+    LIMIT 1{% if rule.newest.offset > 0 %} OFFSET {{ rule.newest.offset }}{% endif %}
+{%- if lock %}
+    {{ lock }}
+{%- endif %}
+)
+{%- endmacro older_than_newest %}
+
+{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
+{% macro not_newest(rule) -%}
+-- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
+AND (
+    i.{{ rule.newest.per }} IS NULL
+    OR i.{{ rule.newest.by }} IS NULL
+{%- if rule.newest.of | length > 0 %}
+    OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
+{%- endif %}
+    OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
+)
+{%- endmacro not_newest %}

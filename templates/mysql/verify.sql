@@ -22,7 +22,7 @@ ORDER BY o.edge;
 --# indexes
 SELECT n.index_name, n.table_name, n.usable
 FROM (
-    {{ w::served(indexes=indexes, database=schema_literal, maria=maria) | indent }}
+    {{ w::served(indexes=indexes, database=schema_literal, maria=maria, expression=by_expression) | indent }}
 ) AS n
 ORDER BY n.index_name;
 
@@ -50,7 +50,7 @@ WHERE e.event_schema = {{ control_literal }};
 {% if rule.timed %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
-    DATE_FORMAT(i.{{ rule.end_time }}, '%Y-%m') AS ended,
+    DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended,
     COUNT(*) AS roots
 FROM {{ rule.table }} AS i
 WHERE {{ rule.eligible | join(sep="

@@ -102,42 +102,48 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per and rule.opt_in %}
-    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.end_time }}
+    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
     CROSS JOIN LATERAL (
-        SELECT i.{{ rule.key }}, i.{{ rule.end_time }}
+        SELECT i.{{ rule.key }}, {{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}
         FROM {{ rule.table }} AS i
         WHERE i.{{ rule.per }} = s.scope
-          AND i.{{ rule.end_time }} < s.cutoff
-          AND (i.{{ rule.end_time }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
+          AND {{ rule.ended }} < s.cutoff
+          AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
-        ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+{%- if rule.newest %}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+{%- endif %}
+        ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit
     ) AS r
-    ORDER BY r.{{ rule.end_time }}, r.{{ rule.key }}
+    ORDER BY r.{{ rule.ended_name }}, r.{{ rule.key }}
     LIMIT p_limit;
 {%- else %}
-    SELECT i.{{ rule.key }}{{ rule.key_cast }}, i.{{ rule.end_time }}
+    SELECT i.{{ rule.key }}{{ rule.key_cast }}, {{ rule.ended }}
     FROM {{ rule.table }} AS i
     {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
         ON s.scope = i.{{ rule.per }}
     {%- endif %}
-    WHERE i.{{ rule.end_time }} < (
+    WHERE {{ rule.ended }} < (
         SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c
     )
       {%- if rule.per %}
-      AND i.{{ rule.end_time }} < coalesce(s.cutoff, (
+      AND {{ rule.ended }} < coalesce(s.cutoff, (
           SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
       ))
       {%- endif %}
-      AND (i.{{ rule.end_time }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
+      AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
-    ORDER BY i.{{ rule.end_time }}, i.{{ rule.key }}
+{%- if rule.newest %}
+      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
+{%- endif %}
+    ORDER BY {{ rule.ended }}, i.{{ rule.key }}
     LIMIT p_limit;
 {%- endif %}
 END
@@ -238,6 +244,9 @@ DECLARE
     v_held   {{ rule.id_type }}[];
 {%- if rule.keeps | length > 0 %}
     v_kept   {{ rule.id_type }}[];  -- rows that a row of another table keeps
+{%- endif %}
+{%- if rule.newest %}
+    v_newest {{ rule.id_type }}[] := '{}';  -- roots that are among the newest of their group
 {%- endif %}
     v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
     v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
@@ -408,6 +417,25 @@ BEGIN
     v_kept := {{ control }}.{{ rule.name }}_kept(v_id);
     v_doubt := v_doubt || v_kept;
 {%- endif %}
+{%- if rule.newest %}
+    -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
+{%- for locking in [true, false] %}
+    {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSIF NOT p_purge THEN{% endif %}
+        v_newest := ARRAY(
+            SELECT i.{{ rule.key }}::{{ rule.id_type }}
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.key }} = ANY (v_id)
+              AND i.{{ rule.newest.per }} IS NOT NULL
+              AND i.{{ rule.newest.by }} IS NOT NULL
+{%- for predicate in rule.newest.counted_of_i %}
+              AND {{ predicate }}
+{%- endfor %}
+              AND ({% if locking %}{{ w::older_than_newest(rule=rule, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="              ") }}{% else %}{{ w::older_than_newest(rule=rule, lock="") | indent(prefix="              ") }}{% endif %}) IS NOT TRUE
+        );
+{%- endfor %}
+    END IF;
+    v_doubt := v_doubt || v_newest;
+{%- endif %}
 {%- if rule.links | length > 0 %}
     WITH RECURSIVE doubt (id) AS (
         SELECT d.id
@@ -473,6 +501,11 @@ BEGIN
             JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
             WHERE NOT p_purge
             UNION ALL
+{%- if rule.newest %}
+            SELECT n.id, 4, NULL
+            FROM unnest(v_newest) AS n(id)
+            UNION ALL
+{%- endif %}
             SELECT l.id, 5, NULL
             FROM unnest(v_locked) AS l(id)
 {%- if rule.keeps | length > 0 %}
@@ -565,7 +598,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
 
 -- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
 --# create function {{ control }}.{{ rule.name }}_rows
@@ -709,6 +742,25 @@ BEGIN
       AND t.{{ artifact.path }} <> '';
 {%- endfor %}
 {%- for step in rule.steps %}
+{%- for release in step.releases %}
+
+    -- {{ release.why }}
+    UPDATE {{ release.table }} AS t
+    SET {{ release.nulls }}
+{%- if release.edge.via %}
+    FROM {{ release.edge.via.table }} AS p
+    WHERE p.{{ release.edge.via.key }} = ANY ({{ release.edge.keys }})
+      AND {{ release.edge.via.on }};
+{%- else %}
+    WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }});
+{%- endif %}
+    IF EXISTS (
+        SELECT FROM {{ release.table }} AS t {% if release.edge.via %}JOIN {{ release.edge.via.table }} AS p ON {{ release.edge.via.on }} WHERE p.{{ release.edge.via.key }}{% else %}WHERE t.{{ release.edge.column }}{% endif %} = ANY ({{ release.edge.keys }})
+    ) THEN
+        RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
+            USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
+    END IF;
+{%- endfor %}
 
     -- {{ step.why }}
 {%- for edge in step.edges %}
@@ -810,7 +862,7 @@ AS $windrow$
     SELECT ARRAY(
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.end_time }} IS NULL
+        WHERE {{ rule.ended }} IS NULL
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
@@ -1043,10 +1095,13 @@ BEGIN
         'without_policy', (
             SELECT count(*)
             FROM {{ rule.table }} AS i
-            WHERE i.{{ rule.end_time }} < v_default
+            WHERE {{ rule.ended }} < v_default
 {%- for predicate in rule.eligible %}
               AND {{ predicate }}
 {%- endfor %}
+{%- if rule.newest %}
+              {{ w::not_newest(rule=rule) | indent(prefix="              ") }}
+{%- endif %}
               AND NOT EXISTS (
 {%- if rule.source %}
                   SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s

@@ -166,3 +166,34 @@ IF v_skipped = 'NOT_A_ROOT' THEN
         PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
     END IF;
 {%- endmacro record_purge %}
+
+{#- That root i is older than the last one of its group that stays. A small group has no such one, and stays. -#}
+{% macro older_than_newest(rule, lock) -%}
+(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (
+    SELECT n.{{ rule.newest.by }}, n.{{ rule.key }}
+    FROM {{ rule.table }} AS n
+    WHERE n.{{ rule.newest.per }} = i.{{ rule.newest.per }}
+      AND n.{{ rule.newest.by }} IS NOT NULL
+{%- for predicate in rule.newest.counted %}
+      AND {{ predicate }}
+{%- endfor %}
+    ORDER BY n.{{ rule.newest.by }} DESC, n.{{ rule.key }} DESC
+    LIMIT 1{% if rule.newest.offset > 0 %} OFFSET {{ rule.newest.offset }}{% endif %}
+{%- if lock %}
+    {{ lock }}
+{%- endif %}
+)
+{%- endmacro older_than_newest %}
+
+{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
+{% macro not_newest(rule) -%}
+-- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
+AND (
+    i.{{ rule.newest.per }} IS NULL
+    OR i.{{ rule.newest.by }} IS NULL
+{%- if rule.newest.of | length > 0 %}
+    OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
+{%- endif %}
+    OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
+)
+{%- endmacro not_newest %}

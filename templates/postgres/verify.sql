@@ -38,7 +38,7 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
-    date_trunc('month', i.{{ rule.end_time }}) AS ended,
+    date_trunc('month', {{ rule.ended }}) AS ended,
     count(*) AS roots
 FROM {{ rule.table }} AS i
 WHERE {{ rule.eligible | join(sep="

@@ -1,6 +1,7 @@
 //! Everything that needs a server, in one binary so that it links once.
 
 mod agree;
+mod airflow;
 mod camunda;
 mod cases;
 mod cli;
@@ -13,6 +14,7 @@ mod generated;
 mod idempotence;
 mod live;
 mod named;
+mod newest;
 mod oracle;
 mod poison;
 mod rig;
@@ -21,6 +23,7 @@ mod rivals;
 mod roles;
 mod sandbox;
 mod session;
+mod set_null;
 mod single;
 mod squawk;
 mod support;

@@ -31,7 +31,7 @@ impl Stage {
         ui: &Ui,
     ) -> anyhow::Result<Self> {
         // On MySQL and MariaDB the spec names the application's database.
-        let application = system.name;
+        let application = system.database;
         chapter(
             ui,
             &format!(
@@ -93,7 +93,7 @@ impl Stage {
         let stage = Self {
             system,
             dialect,
-            url: server.url(system.name, "root"),
+            url: server.url(system.database, "root"),
             client: format!(
                 "{} -uroot -S {}",
                 server.client().get_program().display(),
@@ -139,10 +139,10 @@ impl Stage {
         let names = match self.dialect {
             Dialect::Postgres => {
                 database.execute("VACUUM ANALYZE")?;
-                "SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1"
+                "SELECT quote_ident(relname) FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1"
             }
             Dialect::Mysql | Dialect::Mariadb => {
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
+                "SELECT CONCAT('`', table_name, '`') FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
             }
         };
         let tables = column(database, names)?;
@@ -187,7 +187,11 @@ impl Stage {
     pub(super) fn list_routines(&self) -> String {
         match self.dialect {
             Dialect::Postgres => {
-                format!("{} -c '\\df+ windrow_{}.*'", self.client, self.system.name)
+                format!(
+                    "{} -c '\\df+ windrow_{}.*'",
+                    self.client,
+                    self.system.name.replace('-', "_")
+                )
             }
             Dialect::Mysql | Dialect::Mariadb => format!(
                 "{} -e \"SHOW PROCEDURE STATUS WHERE db LIKE 'windrow%'\\G\"",

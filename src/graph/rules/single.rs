@@ -1,5 +1,7 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones of their group.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 
 use super::retention::retention;
@@ -84,11 +86,13 @@ pub(super) fn rule(
             Some(column) => column,
             None => tables.tables[root.0].key.first()?.clone(),
         },
+        otherwise: None,
         timed: None,
         single: Some(single),
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention,
+        newest: None,
         limits,
         artifacts: Vec::new(),
         report,
@@ -441,6 +445,14 @@ fn missing(name: &Text, field: &str, help: &str, diagnostics: &mut Vec<Diagnosti
 /// The fields that a rule of single rows should not have.
 fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
     let mut found = timed::fields_of_families(rule);
+    if strategy == Strategy::KeepLast {
+        let of: BTreeMap<_, _> = rule.keep.iter().flat_map(|it| &it.get_ref().of).collect();
+        let of = of
+            .first_key_value()
+            .map(|(column, _)| ("of", column.span()));
+        found.retain(|(field, _)| *field != "keep");
+        found.extend(of);
+    }
     found.extend(rule.tables.first().map(|it| ("tables", it.span())));
     found.extend(rule.references.first().map(|it| ("references", it.span())));
     found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
@@ -450,7 +462,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
     let own: &[&str] = match strategy {
         Strategy::Expiry => &["fallback"],
         Strategy::Orphan => &["needs", "at_once"],
-        _ => &["keep"],
+        _ => &[],
     };
     found.extend(
         own_fields(rule)
@@ -466,7 +478,6 @@ pub(super) fn own_fields(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     found.extend(rule.fallback.as_ref().map(|it| ("fallback", it.span())));
     found.extend(rule.needs.first().map(|it| ("needs", it.span())));
     found.extend(rule.at_once.as_ref().map(|it| ("at_once", it.span())));
-    found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found
 }
 

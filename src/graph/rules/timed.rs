@@ -101,6 +101,7 @@ pub(super) fn rule(
         candidates,
         r#final: Vec::new(),
         end_time: time?,
+        otherwise: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             members,
@@ -111,6 +112,7 @@ pub(super) fn rule(
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention: kept,
+        newest: None,
         limits,
         artifacts: Vec::new(),
         report,
@@ -155,7 +157,7 @@ pub(super) fn refuse(
     let (name, help) = match strategy {
         Strategy::EndTime => (
             "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `hierarchy`, `shared`, `retention`, `limits` and `artifacts`",
+            "it has `root`, `candidates`, `final`, `end_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits` and `artifacts`",
         ),
         Strategy::RemovalTime => (
             "removal-time",
@@ -216,6 +218,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
 pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
+    found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
     found.extend(
         rule.artifacts
@@ -369,6 +372,22 @@ fn check_children(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for (index, table) in tables.tables.iter().enumerate() {
+        if let Some(edge) = table.releases().find(|edge| order.contains(&edge.parent)) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "set-null-by-time",
+                    name.span(),
+                    format!(
+                        "the rule would have to set `{}` of `{}` to NULL",
+                        edge.columns().escape_debug(),
+                        table.name.escape_debug()
+                    ),
+                    "only rules of the strategy `end-time` do: take the edge out, and name it under `references` if its rows are to stay whole",
+                )
+                .related(tables.spans[index].clone(), "the table"),
+            );
+            continue;
+        }
         if order.contains(&TableId(index)) {
             continue;
         }

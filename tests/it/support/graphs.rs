@@ -64,6 +64,7 @@ pub(crate) fn foreign_keys(graph: &Graph, dialect: Dialect) -> Vec<String> {
             Action::Restrict => "CASCADE",
             Action::Delete if at % 2 == 0 => "CASCADE",
             Action::Delete => "NO ACTION",
+            Action::SetNull => "SET NULL",
         };
         format!(
             "ALTER TABLE {table} ADD FOREIGN KEY ({}) REFERENCES {} ({}) ON DELETE {on_delete}",

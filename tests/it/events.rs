@@ -212,7 +212,7 @@ fn overlapping_events_do_no_harm(flavour: Flavour) {
     // None of them took over, failed or thought the run dead; one that has just begun says nothing yet.
     let runs = installation.rows(
         "SELECT DISTINCT r.status, r.`trigger`, p.families > 0 FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id
-         WHERE r.ended_at IS NOT NULL AND (r.reason IS NULL OR r.reason NOT LIKE '%not armed%') ORDER BY 3 DESC",
+         WHERE r.finished_at IS NOT NULL AND (r.reason IS NULL OR r.reason NOT LIKE '%not armed%') ORDER BY 3 DESC",
     );
     let expected = [["done", "SCHEDULED", "1"], ["done", "SCHEDULED", "0"]]
         .map(|row| row.map(|text| Some(text.to_owned())).to_vec());

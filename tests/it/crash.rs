@@ -391,7 +391,8 @@ fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
     rig::set(&mut client, "batch_families", 5)?;
     // The wait must outlast the cancel: a time-out would let the cancel fall between two batches.
     rig::set(&mut client, "lock_timeout", 60_000)?;
-    rig::slow_down(&mut client, 5)?;
+    // Slow enough for the end, which looks at the policies as well, to be far away.
+    rig::slow_down(&mut client, 50)?;
     let mut session = database.connect()?;
     let canceller = session.cancel_token();
     let runner = std::thread::spawn(move || {

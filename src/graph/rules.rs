@@ -93,33 +93,24 @@ fn rule(
         Some(spec::Strategy::EndTime) => timed::refuse_in_end_time(rule, diagnostics),
         None => {}
     }
-    let shown = name.get_ref().escape_debug();
-    let mut missing = |field: &str, help: &str| {
-        let message = format!("rule `{shown}` has no `{field}`");
-        diagnostics.push(Diagnostic::error(
-            "missing-field",
-            name.span(),
-            message,
-            help,
-        ));
-    };
+    let mut lacks = |field: &str, help: &str| diagnostics.push(missing(name, field, help));
     if rule.strategy.is_none() {
-        missing("strategy", "add `strategy = \"end-time\"`");
+        lacks("strategy", "add `strategy = \"end-time\"`");
     }
     if rule.root.is_none() {
-        missing(
+        lacks(
             "root",
             "add `root = \"…\"`: the table of the rows that everything else belongs to",
         );
     }
     if rule.r#final.is_none() {
-        missing(
+        lacks(
             "final",
             "add `final = { column = [values] }`: what a row holds when it will not change any more",
         );
     }
     if rule.end_time.is_none() {
-        missing(
+        lacks(
             "end_time",
             "add `end_time = \"column\"`: when a row of the root table ended",
         );
@@ -134,7 +125,7 @@ fn rule(
             diagnostics.push(Diagnostic::error(
                 "empty-final",
                 written.span(),
-                format!("rule `{shown}` does not say which rows are final"),
+                format!("rule `{}` does not say which rows are final", name.get_ref().escape_debug()),
                 "name a column and the values of rows that will not change any more: `{ state = [5, 6, 7] }`",
             ));
         }
@@ -381,6 +372,12 @@ fn end_time_or(
     let kind = column.kind;
     let name = otherwise.get_ref().clone();
     Some((column, Some(Column { name, kind })))
+}
+
+/// A rule lacks a field.
+fn missing(name: &Text, field: &str, help: &str) -> Diagnostic {
+    let message = format!("rule `{}` has no `{field}`", name.get_ref().escape_debug());
+    Diagnostic::error("missing-field", name.span(), message, help)
 }
 
 fn time_column(

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::retention::retention;
 use super::timed;
-use super::{DAY, Family, conditions, end_time, reports, root};
+use super::{DAY, Family, conditions, end_time, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
@@ -40,12 +40,8 @@ pub(super) fn rule(
     timed::refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
     check_dialects(spec, rule, diagnostics);
     if rule.root.is_none() {
-        missing(
-            name,
-            "root",
-            "add `root = \"…\"`: the table whose rows go",
-            diagnostics,
-        );
+        let help = "add `root = \"…\"`: the table whose rows go";
+        diagnostics.push(missing(name, "root", help));
     }
     let root = rule
         .root
@@ -129,7 +125,7 @@ fn expiry(
 ) -> Resolution {
     if rule.time.is_none() {
         let help = "add `time = \"column\"`: the column that says when a row expires";
-        missing(name, "time", help, diagnostics);
+        diagnostics.push(missing(name, "time", help));
     }
     let Some(written) = rule.fallback.as_ref().map(Spanned::get_ref) else {
         return Some((Single::Expiry { fallback: None }, Some(time?), NO_RETENTION));
@@ -189,12 +185,11 @@ fn orphan(
 ) -> Resolution {
     let at_once = rule.at_once.as_ref().filter(|it| *it.get_ref());
     match (&rule.time, at_once) {
-        (None, None) => missing(
+        (None, None) => diagnostics.push(missing(
             name,
             "time",
             "add `time = \"column\"` and a `retention`: how long a row stays at least; or `at_once = true` if its age does not matter",
-            diagnostics,
-        ),
+        )),
         (Some(time), Some(at_once)) => diagnostics.push(
             Diagnostic::error(
                 "at-once-with-time",
@@ -234,7 +229,7 @@ fn keep_last(
     let keep = rule.keep.as_ref().map(Spanned::get_ref);
     if keep.is_none() {
         let help = "add `keep = { newest = 10, per = \"column type\", by = \"column type\" }`: the rows that stay";
-        missing(name, "keep", help, diagnostics);
+        diagnostics.push(missing(name, "keep", help));
     }
     let (newest, per, by) = (
         keep.and_then(|it| it.newest.as_ref()),
@@ -259,7 +254,7 @@ fn keep_last(
         ),
     ] {
         if keep.is_some() && !is_there {
-            missing(name, field, help, diagnostics);
+            diagnostics.push(missing(name, field, help));
         }
     }
     let newest = newest.map(|newest| names::count(Some(newest), 1, 1..=1_000, diagnostics));
@@ -362,7 +357,7 @@ fn needs(
         if parents.is_empty() && !tables.edge_is_unclear(root) {
             let help =
                 "add `needs = [\"column -> table.column\"]`: what must exist for a row to stay";
-            missing(name, "needs", help, diagnostics);
+            diagnostics.push(missing(name, "needs", help));
         }
         return (!parents.is_empty()).then_some(parents);
     }
@@ -431,15 +426,6 @@ fn check_children(
             );
         }
     }
-}
-
-fn missing(name: &Text, field: &str, help: &str, diagnostics: &mut Vec<Diagnostic>) {
-    diagnostics.push(Diagnostic::error(
-        "missing-field",
-        name.span(),
-        format!("rule `{}` has no `{field}`", name.get_ref().escape_debug()),
-        help,
-    ));
 }
 
 /// The fields that a rule of single rows should not have.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::retention::retention;
-use super::{DAY, Family, conditions, end_time, limits, reports, root, single};
+use super::{DAY, Family, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names};
@@ -26,28 +26,21 @@ pub(super) fn rule(
 ) -> Option<Rule> {
     let by_removal_time = strategy == Strategy::RemovalTime;
     refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
-    let mut missing = |field: &str, help: &str| {
-        diagnostics.push(Diagnostic::error(
-            "missing-field",
-            name.span(),
-            format!("rule `{}` has no `{field}`", name.get_ref().escape_debug()),
-            help,
-        ));
-    };
+    let mut lacks = |field: &str, help: &str| diagnostics.push(missing(name, field, help));
     if rule.root.is_none() {
-        missing(
+        lacks(
             "root",
             "add `root = \"…\"`: the table whose keys tell families apart",
         );
     }
     if rule.time.is_none() {
-        missing(
+        lacks(
             "time",
             "add `time = \"column\"`: the column that says when a row goes",
         );
     }
     if by_removal_time && rule.tables.is_empty() {
-        missing(
+        lacks(
             "tables",
             "add `tables = [\"table: column that names the root\", …]`, children before parents",
         );

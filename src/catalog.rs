@@ -130,13 +130,13 @@ pub struct Trigger {
 impl Catalog {
     /// Spells names like the given ones where the server makes no difference between upper and lower case: those of
     /// columns on MySQL and MariaDB, and those of tables where `lower_case_table_names` says so.
-    pub fn spell_like(&mut self, names: &[&str]) {
+    pub fn spell_like(&mut self, names: &[impl AsRef<str>]) {
         if self.dialect == Dialect::Postgres {
             return;
         }
         let known: BTreeMap<String, &str> = names
             .iter()
-            .map(|name| (name.to_lowercase(), *name))
+            .map(|name| (name.as_ref().to_lowercase(), name.as_ref()))
             .collect();
         let spell = |name: &mut String| {
             if let Some(like) = known.get(&name.to_lowercase()) {

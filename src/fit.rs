@@ -11,9 +11,7 @@ use serde_json::Value;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{
-    Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Source, Table, Timed,
-};
+use crate::graph::{Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Table, Timed};
 use crate::plan;
 use crate::render::home;
 
@@ -170,72 +168,6 @@ pub fn explain(code: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Every name of a table or column in a graph.
-pub fn names(graph: &Graph) -> Vec<&str> {
-    let tables = graph.tables.iter().flat_map(|table| {
-        let columns = table.key.iter().map(|column| column.name.as_str());
-        let uniques = table.unique.iter().flatten();
-        let uniques = uniques.map(|column| column.name.as_str());
-        let edges = table.edges.iter().flat_map(Edge::pairs);
-        let edges = edges.map(|(column, _)| column.name.as_str());
-        let indexed = table.indexed.iter().flat_map(|columns| columns.split(", "));
-        std::iter::once(table.name.as_str())
-            .chain(columns)
-            .chain(uniques)
-            .chain(edges)
-            .chain(indexed)
-    });
-    let rules = graph.rules.iter().flat_map(|rule| {
-        let conditions = rule.candidates.iter().chain(&rule.r#final);
-        let artifacts = rule.artifacts.iter().flat_map(|artifact| {
-            artifact
-                .host
-                .iter()
-                .chain([&artifact.path])
-                .map(String::as_str)
-        });
-        let timed = rule.timed.iter().flat_map(|timed| {
-            let ended = timed.ended.iter().map(|column| column.name.as_str());
-            let families = timed.members.iter().flat_map(|member| &member.family);
-            let references = timed
-                .references
-                .iter()
-                .flat_map(|reference| [&reference.table, &reference.column]);
-            ended.chain(families.chain(references).map(String::as_str))
-        });
-        let source = definition(rule).into_iter().flat_map(|it| {
-            let names = [&it.table, &it.key.name, &it.column];
-            names.map(String::as_str)
-        });
-        let single = rule.single.iter().flat_map(|single| {
-            let places = single.columns().into_iter();
-            let steps = single.needs().flat_map(|need| {
-                let pairs = need
-                    .pairs
-                    .iter()
-                    .flat_map(|(column, named)| [column, named]);
-                std::iter::once(&need.table)
-                    .chain(pairs)
-                    .map(String::as_str)
-            });
-            places.map(|column| column.name.as_str()).chain(steps)
-        });
-        conditions
-            .map(|condition| &condition.column)
-            .chain([&rule.end_time])
-            .chain(&rule.otherwise)
-            .chain(&rule.retention.per)
-            .chain(newest_columns(rule))
-            .map(|column| column.name.as_str())
-            .chain(artifacts)
-            .chain(timed)
-            .chain(source)
-            .chain(single)
-    });
-    let ignored = graph.ignored.iter().map(|ignored| ignored.table.as_str());
-    tables.chain(rules).chain(ignored).collect()
-}
-
 /// Compares the spec, with the names of this server, with the catalog.
 pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -286,7 +218,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }
         }
-        if let Some(definition) = definition(rule) {
+        if let Some(definition) = rule.retention.definition() {
             definition_findings(definition, catalog, &mut found);
         }
         if let Some(timed) = &rule.timed {
@@ -632,14 +564,6 @@ fn timed_findings(
             }
             Some(_) => {}
         }
-    }
-}
-
-/// The table that says how long something is kept, if one does.
-fn definition(rule: &Rule) -> Option<&Definition> {
-    match rule.retention.source.as_ref()? {
-        Source::Definition(definition) => Some(definition),
-        Source::Values(_) => None,
     }
 }
 

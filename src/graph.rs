@@ -398,6 +398,14 @@ pub struct Definition {
 }
 
 impl Retention {
+    /// The table that says how long a scope is kept, if one does.
+    pub fn definition(&self) -> Option<&Definition> {
+        match &self.source {
+            Some(Source::Definition(definition)) => Some(definition),
+            Some(Source::Values(_)) | None => None,
+        }
+    }
+
     /// Whether only those scopes are cleaned that a policy or the source lists.
     pub fn listed(&self) -> bool {
         self.opt_in || self.default.is_none()

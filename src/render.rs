@@ -9,7 +9,7 @@ use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
     Artifact, Column, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single,
-    Source, TableId,
+    TableId,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
@@ -1088,15 +1088,11 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
 
 /// Tables that say how long something is kept and from which no row goes.
 fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
-    let sources = graph
+    let mut names: Vec<&str> = graph
         .rules
         .iter()
-        .filter_map(|rule| rule.retention.source.as_ref());
-    let mut names: Vec<&str> = sources
-        .filter_map(|source| match source {
-            Source::Definition(definition) => Some(definition.table.as_str()),
-            Source::Values(_) => None,
-        })
+        .filter_map(|rule| rule.retention.definition())
+        .map(|definition| definition.table.as_str())
         .collect();
     names.sort_unstable();
     names.dedup();

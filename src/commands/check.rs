@@ -79,7 +79,7 @@ pub(super) fn compare(
 ) -> anyhow::Result<Vec<Finding>> {
     let graph = &graph.named_for(calls.dialect());
     let mut catalog = database.catalog(render::home(graph, calls.dialect()))?;
-    catalog.spell_like(&fit::names(graph));
+    catalog.spell_like(&graph.names());
     let mut findings = fit::compare(graph, &catalog);
     let mut planned = Vec::new();
     let mut denied = Vec::new();

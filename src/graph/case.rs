@@ -1,6 +1,9 @@
-//! The names of a graph as the catalog of a server has them.
+//! The names of tables and columns in a graph, and how a server writes them.
 
-use super::{Column, Condition, Edge, Graph, Rule, Source, Table, Timed};
+use super::{
+    Artifact, Column, Condition, Definition, Edge, Graph, Link, Member, Need, Newest, Reference,
+    Retention, Rule, Single, Source, Table, Timed,
+};
 use crate::dialect::Dialect;
 
 impl Graph {
@@ -15,81 +18,218 @@ impl Graph {
         }
         graph
     }
+
+    /// Every name of a table or column, some of them more than once.
+    pub fn names(&self) -> Vec<String> {
+        names(&mut self.clone())
+            .into_iter()
+            .flat_map(|name| name.split(", ").map(str::to_owned))
+            .collect()
+    }
 }
 
-/// Every name of a table or column.
+/// Every name of a table or column. Patterns without `..`, so that the compiler asks about each new field.
 fn names(graph: &mut Graph) -> Vec<&mut String> {
+    let Graph {
+        name: _,
+        title: _,
+        dialects: _,
+        upper_case: _,
+        schema: _,
+        database: _,
+        time_zone: _,
+        tables,
+        ignored,
+        rules,
+        schedule: _,
+    } = graph;
     let mut found: Vec<&mut String> = Vec::new();
-    found.extend(graph.ignored.iter_mut().map(|ignored| &mut ignored.table));
-    for table in &mut graph.tables {
-        let Table {
-            name,
-            key,
-            unique,
-            indexed,
-            edges,
-        } = table;
-        found.push(name);
-        found.extend(columns(key));
-        found.extend(unique.iter_mut().flat_map(|key| columns(key)));
-        // Those of one edge stand between commas.
-        found.extend(indexed);
-        found.extend(edges.iter_mut().flat_map(of_edge));
-    }
-    found.extend(graph.rules.iter_mut().flat_map(of_rule));
+    found.extend(tables.iter_mut().flat_map(of_table));
+    found.extend(rules.iter_mut().flat_map(of_rule));
+    found.extend(ignored.iter_mut().map(|ignored| &mut ignored.table));
     found
 }
 
-fn columns(columns: &mut [Column]) -> impl Iterator<Item = &mut String> {
-    columns.iter_mut().map(|column| &mut column.name)
+fn of_table(table: &mut Table) -> Vec<&mut String> {
+    let Table {
+        name,
+        key,
+        unique,
+        indexed,
+        edges,
+    } = table;
+    let mut found = vec![name];
+    found.extend(of_columns(key));
+    found.extend(unique.iter_mut().flat_map(|key| of_columns(key)));
+    // Those of one edge stand between commas.
+    found.extend(indexed);
+    found.extend(edges.iter_mut().flat_map(of_edge));
+    found
+}
+
+fn of_columns<'a>(
+    columns: impl IntoIterator<Item = &'a mut Column>,
+) -> impl Iterator<Item = &'a mut String> {
+    columns.into_iter().map(|column| &mut column.name)
 }
 
 fn of_edge(edge: &mut Edge) -> Vec<&mut String> {
-    let mut found = vec![&mut edge.column.name, &mut edge.parent_column.name];
-    for (column, named) in &mut edge.further {
+    let Edge {
+        column,
+        parent: _,
+        parent_column,
+        further,
+        none: _,
+        action: _,
+        alone: _,
+    } = edge;
+    let mut found = vec![&mut column.name, &mut parent_column.name];
+    for (column, named) in further {
         found.extend([&mut column.name, &mut named.name]);
     }
     found
 }
 
 fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
+    let Rule {
+        name: _,
+        root: _,
+        candidates,
+        r#final,
+        end_time,
+        otherwise,
+        timed,
+        single,
+        hierarchy,
+        shared: _,
+        retention,
+        newest,
+        limits: _,
+        artifacts,
+        report: _,
+        order: _,
+    } = rule;
     let mut found: Vec<&mut String> = Vec::new();
-    found.extend(conditions(&mut rule.candidates));
-    found.extend(conditions(&mut rule.r#final));
-    found.push(&mut rule.end_time.name);
-    for link in &mut rule.hierarchy {
-        found.extend([&mut link.parent.name, &mut link.child.name]);
+    found.extend(of_conditions(candidates));
+    found.extend(of_conditions(r#final));
+    found.push(&mut end_time.name);
+    found.extend(of_columns(otherwise));
+    found.extend(timed.iter_mut().flat_map(of_timed));
+    found.extend(single.iter_mut().flat_map(of_single));
+    for link in hierarchy {
+        let Link {
+            table: _,
+            parent,
+            child,
+        } = link;
+        found.extend([&mut parent.name, &mut child.name]);
     }
-    found.extend(rule.retention.per.as_mut().map(|per| &mut per.name));
-    if let Some(Source::Definition(definition)) = &mut rule.retention.source {
-        found.extend([
-            &mut definition.table,
-            &mut definition.key.name,
-            &mut definition.column,
-        ]);
+    found.extend(of_retention(retention));
+    if let Some(newest) = newest {
+        let Newest {
+            count: _,
+            per,
+            by,
+            of,
+        } = newest;
+        found.extend([&mut per.name, &mut by.name]);
+        found.extend(of_conditions(of));
     }
-    for artifact in &mut rule.artifacts {
-        found.extend(artifact.host.as_mut());
-        found.push(&mut artifact.path);
+    for artifact in artifacts {
+        let Artifact {
+            table: _,
+            host,
+            path,
+        } = artifact;
+        found.extend(host.as_mut());
+        found.push(path);
     }
-    found.extend(rule.timed.iter_mut().flat_map(of_timed));
     found
 }
 
-fn conditions(conditions: &mut [Condition]) -> impl Iterator<Item = &mut String> {
+fn of_conditions(conditions: &mut [Condition]) -> impl Iterator<Item = &mut String> {
     conditions
         .iter_mut()
         .map(|condition| &mut condition.column.name)
 }
 
 fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
+    let Timed {
+        retention: _,
+        members,
+        ended,
+        references,
+    } = timed;
     let mut found: Vec<&mut String> = Vec::new();
-    found.extend(timed.ended.as_mut().map(|ended| &mut ended.name));
-    for member in &mut timed.members {
-        found.extend(&mut member.family);
+    for member in members {
+        let Member { table: _, family } = member;
+        found.extend(family);
     }
-    for reference in &mut timed.references {
-        found.extend([&mut reference.table, &mut reference.column]);
+    found.extend(of_columns(ended));
+    for reference in references {
+        let Reference {
+            table,
+            column,
+            to: _,
+        } = reference;
+        found.extend([table, column]);
+    }
+    found
+}
+
+fn of_single(single: &mut Single) -> Vec<&mut String> {
+    let mut found: Vec<&mut String> = Vec::new();
+    match single {
+        Single::Expiry { fallback } => found.extend(of_columns(fallback)),
+        Single::Orphan { needs, time } => {
+            for need in needs.iter_mut().flatten() {
+                let Need {
+                    pairs,
+                    none: _,
+                    table,
+                } = need;
+                found.extend(pairs.iter_mut().flat_map(|(column, named)| [column, named]));
+                found.push(table);
+            }
+            found.extend(of_columns(time));
+        }
+        Single::KeepLast {
+            group,
+            order,
+            keep: _,
+            time,
+        } => {
+            found.extend(of_columns(group));
+            found.extend(of_columns(order));
+            found.extend(of_columns(time));
+        }
+    }
+    found
+}
+
+fn of_retention(retention: &mut Retention) -> Vec<&mut String> {
+    let Retention {
+        default: _,
+        minimum: _,
+        safety_lag: _,
+        per,
+        opt_in: _,
+        source,
+        calendar: _,
+    } = retention;
+    let mut found: Vec<&mut String> = Vec::new();
+    found.extend(of_columns(per));
+    match source {
+        Some(Source::Definition(definition)) => {
+            let Definition {
+                table,
+                key,
+                column,
+                unit: _,
+            } = definition;
+            found.extend([table, &mut key.name, column]);
+        }
+        Some(Source::Values(_)) | None => {}
     }
     found
 }
@@ -102,7 +242,8 @@ mod tests {
     fn no_name_is_forgotten() {
         let text = r#"
 name = "x"
-upper_case = ["mysql"]
+dialects = ["postgres"]
+upper_case = ["postgres"]
 [tables]
 root_ = { key = "id_ integer", unique = ["a_ integer, b_ integer"] }
 part_ = { key = "id_ integer", parents = ["root_id_ -> root_.id_"] }
@@ -110,6 +251,7 @@ leaf_ = { parents = ["part_id_ -> part_.id_", "a_, b_ -> root_(a_, b_)"], indexe
 link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"] }
 dated_ = { key = "id_ integer" }
 below_ = { parents = ["dated_id_ -> dated_.id_"] }
+state_ = { key = "a_ integer, b_ integer" }
 [ignore]
 other_ = "left alone"
 [rules.ending]
@@ -117,10 +259,11 @@ strategy = "end-time"
 root = "root_"
 candidates = { kind_ = 1 }
 final = { state_ = 2 }
-end_time = "ended_"
+end_time = "ended_ else changed_"
 hierarchy = ["link_: upper_id_ -> lower_id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
 retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
+keep = { newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }
 [rules.timing]
 strategy = "removal-time"
 root = "dated_"
@@ -129,6 +272,21 @@ end_time = "over_"
 tables = ["below_: dated_id_", "dated_"]
 references = ["outer_: dated_id_ -> dated_"]
 retention = { minimum = "1d" }
+[rules.expiring]
+strategy = "expiry"
+root = "state_"
+time = "expires_"
+fallback = { time = "touched_", retention = { default = "30d" } }
+[rules.orphaned]
+strategy = "orphan"
+root = "state_"
+needs = ["asset_id_ -> asset_.id_", "name_, uri_ -> active_(name_, uri_)"]
+time = "touched_"
+retention = { default = "30d" }
+[rules.outnumbered]
+strategy = "keep-last"
+root = "state_"
+keep = { newest = 2, per = ["job_", "part_no_"], by = "try_ integer" }
 "#;
         let (spec, findings) = crate::spec::parse(text);
         let (graph, more) = super::super::build(&spec.expect("a spec"), text);
@@ -136,14 +294,14 @@ retention = { minimum = "1d" }
             findings.is_empty() && more.is_empty(),
             "{findings:?} {more:?}"
         );
-        let upper = format!("{:?}", graph.named_for(Dialect::Mysql));
+        let upper = format!("{:?}", graph.named_for(Dialect::Postgres));
         let small: Vec<&str> = upper
             .split('"')
             .filter(|text| text.ends_with('_') && text.contains(char::is_lowercase))
             .collect();
         assert!(small.is_empty(), "{small:?}");
         assert_eq!(
-            format!("{:?}", graph.named_for(Dialect::Postgres)),
+            format!("{:?}", graph.named_for(Dialect::Mysql)),
             format!("{graph:?}")
         );
     }

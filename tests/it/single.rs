@@ -1264,7 +1264,7 @@ fn findings(installation: &mut Installation) -> BTreeSet<(String, String)> {
         .session
         .catalog("public")
         .expect("a readable catalog");
-    catalog.spell_like(&fit::names(&graph()));
+    catalog.spell_like(&graph().names());
     fit::compare(&graph(), &catalog)
         .into_iter()
         .map(|finding| (finding.code.to_owned(), finding.object))

@@ -60,7 +60,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
     } = table;
     let mut found = vec![name];
     found.extend(of_columns(key));
-    found.extend(unique.iter_mut().flat_map(|key| of_columns(key)));
+    found.extend(unique.iter_mut().flat_map(of_columns));
     // Those of one edge stand between commas.
     found.extend(indexed);
     found.extend(edges.iter_mut().flat_map(of_edge));

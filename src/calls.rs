@@ -29,6 +29,8 @@ pub enum List {
     Hold,
     /// Settings.
     Setting,
+    /// When scheduled runs may work.
+    Window,
     /// Files that wait to be removed.
     Artifact,
 }
@@ -215,7 +217,13 @@ mod tests {
         assert_eq!(mysql.shown("run", "{}"), "CALL windrow_x.run('{}')");
         assert!(mysql.status().contains("IS_USED_LOCK('windrow_x.run')"));
         assert!(!mysql.status().contains('{'));
-        for list in [List::Policy, List::Hold, List::Setting, List::Artifact] {
+        for list in [
+            List::Policy,
+            List::Hold,
+            List::Setting,
+            List::Window,
+            List::Artifact,
+        ] {
             assert!(postgres.list(list).contains("\"windrow_x\"."));
             assert!(mysql.list(list).contains("`windrow_x`."));
         }

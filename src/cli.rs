@@ -116,6 +116,12 @@ pub enum Command {
     #[command(subcommand)]
     Setting(Setting),
 
+    /// Show or change when scheduled runs may work
+    ///
+    /// Example: windrow window set specs/dolphinscheduler.toml 'mon-fri 22:00-06:00 Europe/Berlin'
+    #[command(subcommand)]
+    Window(Window),
+
     /// Delete named families now, whatever their age
     ///
     /// The families must be final and not on hold; each refusal is told with its reason.
@@ -584,6 +590,34 @@ pub struct SettingReset {
     /// The rule, where the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
+}
+
+/// What to do with windows.
+#[derive(Debug, Subcommand)]
+pub enum Window {
+    /// List the windows in which scheduled runs may work
+    List(WithOutput),
+    /// Write other windows than the spec's
+    ///
+    /// A window has days, a start (inclusive), an end (exclusive) and a zone (UTC if left out). It begins on the days
+    /// that are named and may end on the next; the same time twice is 24 hours. `always` and `never` stand alone.
+    ///
+    /// Example: windrow window set specs/dolphinscheduler.toml 'mon-fri 22:00-06:00 Europe/Berlin' 'sat,sun 00:00-00:00'
+    Set(WindowSet),
+    /// Go back to the spec's windows
+    Reset(OnDatabase),
+}
+
+/// Arguments of `window set`.
+#[derive(Debug, Args)]
+pub struct WindowSet {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Windows, `always` or `never`
+    #[arg(required = true)]
+    pub windows: Vec<String>,
 }
 
 /// What to do with artifacts.

@@ -7,6 +7,7 @@ mod case;
 mod names;
 mod rules;
 mod tables;
+mod windows;
 
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
@@ -41,6 +42,24 @@ pub struct Graph {
     pub rules: Vec<Rule>,
     /// When the scheduled run starts, as a five-field cron expression in UTC.
     pub schedule: String,
+    /// When scheduled runs may work; never empty.
+    pub windows: Vec<Window>,
+}
+
+/// A span of the clock on some days of the week. A time of the clock that comes twice, as the clock is put back, is in it
+/// both times; one that is left out is in no window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// As the spec has it.
+    pub written: String,
+    /// The days on which it begins: numbers from 1, which is Monday, to 7; empty: never.
+    pub days: String,
+    /// When it begins, inclusive: `HH:MM`.
+    pub begins: String,
+    /// When it ends, exclusive; on the next day, unless it is after the beginning.
+    pub ends: String,
+    /// The zone of that clock, an IANA name.
+    pub zone: String,
 }
 
 /// A managed table.
@@ -528,6 +547,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     if let Some(schedule) = &spec.schedule {
         names::schedule(text, schedule, &mut diagnostics);
     }
+    let windows = windows::resolve(spec, text, &mut diagnostics);
     let resolved = tables::resolve(spec, text, &mut diagnostics);
     let ignored = tables::ignored(spec, &mut diagnostics);
     let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
@@ -542,6 +562,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),
         schedule: value(&spec.schedule, "7 * * * *"),
+        windows,
         name,
         tables: resolved.tables,
         ignored,

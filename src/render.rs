@@ -9,7 +9,7 @@ use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
     Artifact, Column, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single,
-    TableId,
+    TableId, Window,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
@@ -141,7 +141,7 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
 ];
 
 /// The routines that an auditor may call: they read.
-const AUDITOR_ROUTINES: &[&str] = &["preview", "verify", "run_result", "orphans"];
+const AUDITOR_ROUTINES: &[&str] = &["preview", "verify", "run_result", "orphans", "in_window"];
 
 /// The routines that an operator may call besides.
 const OPERATOR_ROUTINES: &[&str] = &[
@@ -162,12 +162,13 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "set_hold",
     "release_hold",
     "set_setting",
+    "set_windows",
     "claim_artifacts",
     "finish_artifact",
 ];
 
 /// The same where every routine runs with the definer's rights and calls what it needs itself.
-const AUDITOR_PROCEDURES: &[&str] = &["preview", "verify", "run_result", "orphans"];
+const AUDITOR_PROCEDURES: &[&str] = &["preview", "verify", "run_result", "orphans", "in_window"];
 
 /// See [`AUDITOR_PROCEDURES`].
 const OPERATOR_PROCEDURES: &[&str] = &[
@@ -182,6 +183,7 @@ const OPERATOR_PROCEDURES: &[&str] = &[
     "set_hold",
     "release_hold",
     "set_setting",
+    "set_windows",
     "claim_artifacts",
     "finish_artifact",
 ];
@@ -663,6 +665,9 @@ struct SpecView {
     schedule: String,
     schedule_literal: String,
     event: EventView,
+    windows: Vec<WindowView>,
+    /// The windows as the spec has them.
+    windows_text: String,
     rules: Vec<RuleView>,
     rule_literals: String,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
@@ -1056,6 +1061,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         schedule: escaped(dialect, &graph.schedule),
         schedule_literal: dialect.text(&graph.schedule),
         event: event_view(&graph.schedule),
+        windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
+        windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
@@ -1118,6 +1125,26 @@ fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// A window as the columns of a row, all literals.
+#[derive(Serialize)]
+struct WindowView {
+    written: String,
+    days: String,
+    begins: String,
+    ends: String,
+    zone: String,
+}
+
+fn window_view(window: &Window, dialect: Dialect) -> WindowView {
+    WindowView {
+        written: dialect.text(&window.written),
+        days: dialect.text(&window.days),
+        begins: dialect.text(&window.begins),
+        ends: dialect.text(&window.ends),
+        zone: dialect.text(&window.zone),
+    }
 }
 
 /// An EVENT for a schedule of five cron fields in UTC, or of `N seconds`.

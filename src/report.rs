@@ -242,6 +242,11 @@ pub fn status(document: &Value) -> String {
     let count_of = |name: &str| count(number(document, name));
     let _ = writeln!(out, "policies   {} enabled", count_of("policies"));
     let _ = writeln!(out, "holds      {}", count_of("holds"));
+    let windows: Vec<&str> = list(document, "windows")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let _ = writeln!(out, "windows    {} (of scheduled runs)", windows.join(", "));
     let _ = writeln!(
         out,
         "artifacts  {} waiting, {} given up",

@@ -65,6 +65,12 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Text>,
+    /// When scheduled runs may work: `always`, `never`, or windows like `mon-fri 22:00-06:00 Europe/Berlin`. Days are
+    /// those on which a window begins; the start is inclusive, the end exclusive, and the same twice is 24 hours. Without a
+    /// zone it is UTC.
+    #[serde(default)]
+    #[schemars(with = "Names", extend("default" = "always"), example = &"mon-fri 22:00-06:00 Europe/Berlin")]
+    pub windows: Option<Spanned<Names>>,
     /// The managed tables. A row goes with any of its parents.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Table>")]

@@ -61,6 +61,17 @@ const ARTIFACT: &[Field] = &[
     ("given_up", Truth),
 ];
 
+const WINDOW: &[Field] = &[
+    ("position", Plain),
+    ("written", Plain),
+    ("days", Plain),
+    ("begins", Plain),
+    ("ends", Plain),
+    ("zone", Plain),
+    ("changed_by", Plain),
+    ("changed_at", Instant),
+];
+
 const CONTROL: &[Field] = &[
     ("only_row", Truth),
     ("armed", Truth),
@@ -99,6 +110,7 @@ pub(super) fn list(list: List) -> String {
         List::Policy => ("policy", POLICY, "t.rule, t.scope"),
         List::Hold => ("hold", HOLD, "t.rule, t.`key`"),
         List::Setting => ("setting", SETTING, "t.rule, t.name"),
+        List::Window => ("open_hours", WINDOW, "t.position"),
         List::Artifact => ("artifact", ARTIFACT, "t.artifact_id"),
     };
     format!(
@@ -114,6 +126,7 @@ pub(super) fn status() -> String {
         'spec', ?,
         'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
         'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
+        'windows', (SELECT JSON_ARRAYAGG(h.written) FROM (SELECT o.written FROM {{w}}.open_hours AS o ORDER BY o.position) AS h),
         'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
         'artifacts_waiting', (SELECT COUNT(*) FROM {{w}}.artifact WHERE NOT given_up),
         'artifacts_given_up', (SELECT COUNT(*) FROM {{w}}.artifact WHERE given_up),

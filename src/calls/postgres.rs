@@ -7,6 +7,7 @@ pub(super) fn list(list: List) -> String {
         List::Policy => ("policy", "rule, scope"),
         List::Hold => ("hold", "rule, key"),
         List::Setting => ("setting", "rule, name"),
+        List::Window => ("open_hours", "position"),
         List::Artifact => ("artifact", "artifact_id"),
     };
     format!("SELECT to_jsonb(t)::text FROM {{w}}.{table} t ORDER BY {order}")
@@ -17,6 +18,7 @@ pub(super) const STATUS: &str = "
         'spec', $1,
         'control', (SELECT to_jsonb(c) - 'spec' FROM {w}.control c LIMIT 1),
         'policies', (SELECT count(*) FROM {w}.policy WHERE enabled),
+        'windows', (SELECT jsonb_agg(h.written ORDER BY h.position) FROM {w}.open_hours h),
         'holds', (SELECT count(*) FROM {w}.hold WHERE until IS NULL OR until > now()),
         'artifacts_waiting', (SELECT count(*) FROM {w}.artifact WHERE NOT given_up),
         'artifacts_given_up', (SELECT count(*) FROM {w}.artifact WHERE given_up),

@@ -1,10 +1,10 @@
-//! `policy`, `hold`, `setting`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
+//! `policy`, `hold`, `setting`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Exit, Session, options, show};
 use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, WithOutput};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, Window, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -142,6 +142,35 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
+    }
+}
+
+/// Windows: when scheduled runs may work.
+pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
+    match command {
+        Window::List(args) => {
+            let columns = [
+                ("window", "written"),
+                ("zone", "zone"),
+                ("changed", "changed_at"),
+                ("by", "changed_by"),
+            ];
+            list(args, List::Window, &columns, ui)
+        }
+        Window::Set(args) => set(
+            &args.on,
+            "set_windows",
+            json!({"windows": args.windows}),
+            &format!("scheduled runs work: {}", args.windows.join(", ")),
+            ui,
+        ),
+        Window::Reset(on) => set(
+            on,
+            "set_windows",
+            json!({"windows": null}),
+            "the windows are the spec's again",
+            ui,
+        ),
     }
 }
 

@@ -42,6 +42,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         ignored,
         rules,
         schedule: _,
+        windows: _,
     } = graph;
     let mut found: Vec<&mut String> = Vec::new();
     found.extend(tables.iter_mut().flat_map(of_table));

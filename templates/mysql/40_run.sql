@@ -150,6 +150,65 @@ BEGIN
     END WHILE;
 END;
 
+-- open_hours: when scheduled runs may work.
+--# create view {{ control }}.open_hours
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
+SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
+FROM {{ control }}.run_window AS o
+{%- for window in windows %}
+UNION ALL
+SELECT {{ loop.index }}, {{ window.written }}, {{ window.days }}, TIME {{ window.begins }}, TIME {{ window.ends }}, {{ window.zone }}, NULL, NULL
+FROM {{ control }}.control AS c
+WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.run_window)
+{%- endfor %};
+
+-- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- put back, is in the window both times, and what it leaves out is in none.
+--# create procedure {{ control }}.in_window
+CREATE PROCEDURE {{ control }}.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body @body@]'
+BEGIN
+    DECLARE v_unknown varchar(64);
+    SELECT
+        MAX(IF(it.clock IS NULL, it.zone, NULL)),
+        COALESCE(MAX(IF(
+            it.begins < it.ends,
+            it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
+            (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
+        )), false)
+    INTO v_unknown, o_open
+    FROM (
+        SELECT
+            h.begins, h.ends, h.zone,
+            CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock,
+            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone))) + 1, h.days) > 0 AS today,
+            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) - INTERVAL 1 DAY) + 1, h.days) > 0 AS yesterday
+        FROM {{ control }}.open_hours AS h
+    ) AS it;
+    IF v_unknown IS NOT NULL THEN
+        CALL {{ control }}.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}');
+    END IF;
+END;
+
+-- window_state: what a batch makes of the windows.
+--# create procedure {{ control }}.window_state
+CREATE PROCEDURE {{ control }}.window_state(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body @body@]'
+BEGIN
+    DECLARE v_trigger varchar(20);
+    DECLARE v_open boolean;
+    SET o_state = NULL;
+    SELECT r.{{ q }}trigger{{ q }} INTO v_trigger FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    IF v_trigger = 'SCHEDULED' THEN
+        CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
+        IF NOT v_open THEN
+            SET o_state = 'window closed';
+        END IF;
+    END IF;
+END;
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
@@ -169,6 +228,7 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_open     boolean;
     CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL {{ control }}.check_run_options(p_options, v_as_of);
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
@@ -184,6 +244,13 @@ BEGIN
     FROM {{ control }}.control AS c;
     IF v_paused THEN
         SET o_refused = v_text;
+    END IF;
+    CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
+    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
+        CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
+        IF NOT v_open THEN
+            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM {{ control }}.open_hours AS h;
+        END IF;
     END IF;
     IF o_refused IS NULL AND NOT v_dry_run THEN
         IF NOT v_armed THEN
@@ -215,7 +282,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
-        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         CALL {{ control }}.option_of(p_options, 'time_budget', v_text);
         CALL {{ control }}.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -422,7 +488,7 @@ BEGIN
     IF v_run IS NOT NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
 {%- for rule in rules %}
-        IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent') THEN
+        IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL {{ control }}.{{ rule.name }}_open();

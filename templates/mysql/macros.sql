@@ -126,6 +126,8 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
                 SET o_state = 'paused';
             ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
                 SET o_state = 'time budget spent';
+            ELSE
+                CALL {{ control }}.window_state(p_run, o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

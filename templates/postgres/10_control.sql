@@ -111,6 +111,22 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
 COMMENT ON TABLE {{ control }}.setting IS
     'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
 
+-- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
+--# create table {{ control }}.run_window
+CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
+    position   integer     NOT NULL PRIMARY KEY,
+    written    text        NOT NULL,
+    days       text        NOT NULL CHECK (days ~ '^1?2?3?4?5?6?7?$'),
+    begins     time        NOT NULL,
+    ends       time        NOT NULL,
+    zone       text        NOT NULL,
+    changed_by text        NOT NULL DEFAULT session_user,
+    changed_at timestamptz NOT NULL DEFAULT now()
+);
+--# comment on table {{ control }}.run_window
+COMMENT ON TABLE {{ control }}.run_window IS
+    'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+
 -- The ledger: what every run did.
 --# create table {{ control }}.run
 CREATE TABLE IF NOT EXISTS {{ control }}.run (

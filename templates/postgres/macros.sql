@@ -15,6 +15,9 @@ SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     IF clock_timestamp() >= v_run.deadline THEN
         RETURN 'time budget spent';
     END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT {{ control }}.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
 {%- endmacro before_batch %}
 
 {#- The latch of holds and policies, shared, for as long as the lock timeout. -#}

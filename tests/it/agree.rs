@@ -102,6 +102,13 @@ fn story(installation: &mut Installation, world: &World) -> Vec<(&'static str, V
         "set_setting",
         json!({"name": "retries", "value": 2}),
     );
+    for windows in [
+        json!(["fri-mon,wed 22:00-06:00", "daily 01:30-02:00 UTC"]),
+        json!("never"),
+        json!(null),
+    ] {
+        ask(installation, "set_windows", json!({"windows": windows}));
+    }
     for (what, sql) in LEDGER {
         let rows: Vec<_> = installation
             .rows(sql)

@@ -58,6 +58,7 @@ fn help_names_every_command_and_the_exit_codes() {
       history    Show past runs
       hold       Show, place or release holds on single families
       setting    Show or change limits: batch size, budget, time-outs
+      window     Show or change when scheduled runs may work
       purge      Delete named families now, whatever their age
       artifacts  Remove the files that deleted rows named
       pause      Stop the run in progress after its batch, and start none

@@ -189,6 +189,7 @@ impl Place {
             "policy",
             "hold",
             "setting",
+            "run_window",
             "run",
             "run_rule",
             "run_table",
@@ -233,6 +234,10 @@ impl Place {
         self.call("set_policy", json!({"scope": "1", "retention": "45d"}));
         self.call("set_hold", json!({"key": 7, "reason": "audit"}));
         self.call("set_setting", json!({"name": "retries", "value": 5}));
+        self.call(
+            "set_windows",
+            json!({"windows": ["mon-fri 22:00-06:00", "sat,sun 00:00-00:00"]}),
+        );
         assert_eq!(self.call("run", json!({}))["status"], "done");
     }
 }

@@ -28,4 +28,5 @@ mod single;
 mod squawk;
 mod support;
 mod tidy;
+mod windows;
 mod yworkflow;

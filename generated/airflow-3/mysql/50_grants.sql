@@ -41,6 +41,7 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.preview TO `windrow_airflow_3_audit
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.verify TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.run_result TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.orphans TO `windrow_airflow_3_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.in_window TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.run TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.reap TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.purge TO `windrow_airflow_3_operator`;
@@ -52,5 +53,6 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.drop_policy TO `windrow_airflow_3_o
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_hold TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.release_hold TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_setting TO `windrow_airflow_3_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_windows TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.claim_artifacts TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.finish_artifact TO `windrow_airflow_3_operator`;

@@ -899,6 +899,9 @@ BEGIN
     IF clock_timestamp() >= v_run.deadline THEN
         RETURN 'time budget spent';
     END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('dag_runs', 'batch_families'),
@@ -1028,7 +1031,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body fe58ac7d25b8]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3e3ccbe89819]';
 
 -- dag_runs_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_preview(p_options jsonb, p_as_of timestamptz)

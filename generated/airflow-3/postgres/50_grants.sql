@@ -81,6 +81,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.preview TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.verify TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_result TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.orphans TO windrow_airflow_3_auditor;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.in_window TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_next TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_scope TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run TO windrow_airflow_3_operator;
@@ -100,6 +101,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.drop_policy TO windrow_airflow_3_oper
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.set_hold TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.release_hold TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.set_setting TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.set_windows TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.claim_artifacts TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.finish_artifact TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_step TO windrow_airflow_3_operator;

@@ -334,7 +334,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body a3c8fb56ece5]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body f5ddae6c8ab7]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -407,6 +407,8 @@ BEGIN
                 SET o_state = 'paused';
             ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
                 SET o_state = 'time budget spent';
+            ELSE
+                CALL windrow_camunda7.window_state(p_run, o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

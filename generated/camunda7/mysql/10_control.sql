@@ -136,6 +136,19 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.setting (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Overrides of the limits in the spec: batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
 
+-- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.run_window (
+    position   integer      NOT NULL PRIMARY KEY,
+    written    varchar(255) NOT NULL,
+    days       varchar(7)   NOT NULL CHECK (days REGEXP '^1?2?3?4?5?6?7?$'),
+    begins     time         NOT NULL,
+    ends       time         NOT NULL,
+    zone       varchar(64)  NOT NULL,
+    changed_by varchar(400) NOT NULL DEFAULT (USER()),
+    changed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+
 -- The ledger: what every run did.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run (
     run_id      bigint       NOT NULL AUTO_INCREMENT PRIMARY KEY,

@@ -46,6 +46,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.preview TO `windrow_camunda7_auditor
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.verify TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.orphans TO `windrow_camunda7_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.in_window TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.reap TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.purge TO `windrow_camunda7_operator`;
@@ -57,5 +58,6 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.drop_policy TO `windrow_camunda7_ope
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_hold TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.release_hold TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_setting TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_windows TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.claim_artifacts TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.finish_artifact TO `windrow_camunda7_operator`;

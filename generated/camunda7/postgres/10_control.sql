@@ -104,6 +104,20 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.setting (
 COMMENT ON TABLE windrow_camunda7.setting IS
     'Overrides of the limits in the spec: batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
 
+-- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.run_window (
+    position   integer     NOT NULL PRIMARY KEY,
+    written    text        NOT NULL,
+    days       text        NOT NULL CHECK (days ~ '^1?2?3?4?5?6?7?$'),
+    begins     time        NOT NULL,
+    ends       time        NOT NULL,
+    zone       text        NOT NULL,
+    changed_by text        NOT NULL DEFAULT session_user,
+    changed_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE windrow_camunda7.run_window IS
+    'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+
 -- The ledger: what every run did.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run (
     run_id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

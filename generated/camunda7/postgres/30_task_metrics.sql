@@ -317,6 +317,9 @@ BEGIN
     IF clock_timestamp() >= v_run.deadline THEN
         RETURN 'time budget spent';
     END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_camunda7.setting_of('task_metrics', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -434,7 +437,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f39fe7518454]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body dd3f9f727af4]';
 
 -- task_metrics_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_purge(p_run bigint, p_key text)

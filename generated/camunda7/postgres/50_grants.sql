@@ -87,6 +87,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.preview TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.verify TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.orphans TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.in_window TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_backlog TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_backlog TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run TO windrow_camunda7_operator;
@@ -106,6 +107,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.drop_policy TO windrow_camunda7_operat
 GRANT EXECUTE ON ROUTINE windrow_camunda7.set_hold TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.release_hold TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.set_setting TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.set_windows TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.claim_artifacts TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.finish_artifact TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_step TO windrow_camunda7_operator;

@@ -494,6 +494,98 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_windows;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.set_windows(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_dolphinscheduler_3_2.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_dolphinscheduler_3_2.set_windows(''{"windows": "never"}''); [body aad2932d9cc0]'
+BEGIN
+    DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
+    DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
+    DECLARE v_count   bigint;
+    DECLARE v_index   bigint DEFAULT 0;
+    DECLARE v_window  longtext;
+    DECLARE v_list    longtext;
+    DECLARE v_range   longtext;
+    DECLARE v_times   longtext;
+    DECLARE v_zone    longtext;
+    DECLARE v_day     integer;
+    DECLARE v_last    integer;
+    DECLARE v_chosen  varchar(400);
+    DECLARE v_document longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+    SET SESSION timestamp = DEFAULT;
+    CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["windows"]');
+    IF JSON_TYPE(v_windows) = 'STRING' THEN
+        SET v_windows = CONCAT('[', v_windows, ']');
+    ELSEIF JSON_TYPE(v_windows) = 'NULL' THEN
+        SET v_windows = '[]';
+    ELSEIF COALESCE(JSON_TYPE(v_windows), '') <> 'ARRAY' OR JSON_LENGTH(v_windows) = 0 THEN
+        CALL windrow_dolphinscheduler_3_2.refuse('the option windows is neither a text nor a list of texts', v_help);
+    END IF;
+    SET v_count = JSON_LENGTH(v_windows);
+    START TRANSACTION;
+    DELETE FROM windrow_dolphinscheduler_3_2.run_window WHERE position > 0;
+    WHILE v_index < v_count DO
+        IF JSON_TYPE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']'))) <> 'STRING' THEN
+            CALL windrow_dolphinscheduler_3_2.refuse('the option windows is neither a text nor a list of texts', v_help);
+        END IF;
+        SET v_window = JSON_UNQUOTE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']')));
+        SET v_index = v_index + 1;
+        IF v_window IN ('always', 'never') AND v_count > 1 THEN
+            CALL windrow_dolphinscheduler_3_2.refuse('"always" and "never" stand alone', v_help);
+        END IF;
+        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '';
+        IF v_window = 'always' THEN
+            SET v_list = 'mon-sun';
+        ELSEIF v_window <> 'never' THEN
+            IF CHAR_LENGTH(v_window) > 255 OR v_window NOT REGEXP '^[a-z]{3}[a-z,-]* ([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( [^ ]+)?\\z' THEN
+                CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+            END IF;
+            SET v_list = SUBSTRING_INDEX(v_window, ' ', 1),
+                v_times = SUBSTRING_INDEX(SUBSTRING_INDEX(v_window, ' ', 2), ' ', -1);
+            IF CHAR_LENGTH(v_window) > CHAR_LENGTH(v_list) + 1 + CHAR_LENGTH(v_times) THEN
+                SET v_zone = SUBSTRING_INDEX(v_window, ' ', -1);
+            END IF;
+            IF v_list = 'daily' THEN
+                SET v_list = 'mon-sun';
+            END IF;
+        END IF;
+        WHILE v_list <> '' DO
+            SET v_range = SUBSTRING_INDEX(v_list, ',', 1);
+            SET v_list = SUBSTRING(v_list, CHAR_LENGTH(v_range) + 2);
+            SET v_day = FIELD(LEFT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'),
+                v_last = FIELD(RIGHT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun');
+            IF v_range NOT REGEXP '^[a-z]{3}(-[a-z]{3})?\\z' OR v_day = 0 OR v_last = 0 OR SUBSTRING_INDEX(v_window, ' ', 1) LIKE '%,' THEN
+                CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+            END IF;
+            SET v_chosen = CONCAT(v_chosen, v_day);
+            WHILE v_day <> v_last DO
+                SET v_day = v_day MOD 7 + 1;
+                SET v_chosen = CONCAT(v_chosen, v_day);
+            END WHILE;
+        END WHILE;
+        IF CHAR_LENGTH(v_zone) > 64 OR CONVERT_TZ('2026-01-01 00:00:00', '+00:00', IF(v_zone = 'UTC', '+00:00', v_zone)) IS NULL THEN
+            CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('the server does not know the time zone ', QUOTE(LEFT(v_zone, 64))), 'zones are loaded with mariadb-tzinfo-to-sql');
+        END IF;
+        INSERT INTO windrow_dolphinscheduler_3_2.run_window (position, written, days, begins, ends, zone, changed_by, changed_at)
+        VALUES (
+            v_index, v_window,
+            CONCAT(IF(LOCATE('1', v_chosen), '1', ''), IF(LOCATE('2', v_chosen), '2', ''), IF(LOCATE('3', v_chosen), '3', ''), IF(LOCATE('4', v_chosen), '4', ''), IF(LOCATE('5', v_chosen), '5', ''), IF(LOCATE('6', v_chosen), '6', ''), IF(LOCATE('7', v_chosen), '7', '')),
+            CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(), UTC_TIMESTAMP(6)
+        );
+    END WHILE;
+    SELECT CONCAT('{"windows": [', GROUP_CONCAT(JSON_QUOTE(h.written) ORDER BY h.position SEPARATOR ', '), ']}') INTO v_document FROM windrow_dolphinscheduler_3_2.open_hours AS h;
+    COMMIT;
+    SELECT v_document AS p_result;
+END$$
+DELIMITER ;
+
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.claim_artifacts;
 DELIMITER $$
@@ -555,7 +647,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 09a80baea921]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 3a1c6bcc7deb]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -571,6 +663,7 @@ BEGIN
     DECLARE v_clean boolean;
     DECLARE v_before longtext;
     DECLARE v_open boolean DEFAULT false;
+    DECLARE v_hours boolean;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         IF v_open THEN
@@ -660,6 +753,7 @@ BEGIN
         ('finish_artifact'),
         ('flag_of'),
         ('hold_document'),
+        ('in_window'),
         ('instant'),
         ('not_ready'),
         ('option_of'),
@@ -704,10 +798,12 @@ BEGIN
         ('set_hold'),
         ('set_policy'),
         ('set_setting'),
+        ('set_windows'),
         ('setting_of'),
         ('settle'),
         ('unsettle'),
-        ('verify');
+        ('verify'),
+        ('window_state');
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
     SELECT
         4, 'routine', n.name,
@@ -828,6 +924,27 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_dolphinscheduler_3_2.control AS c
     WHERE c.paused;
+
+    BEGIN
+        -- The server does not know a zone.
+        DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
+        CALL windrow_dolphinscheduler_3_2.in_window(UTC_TIMESTAMP(6), v_hours);
+    END;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
+    SELECT
+        13, 'windows', LEFT(GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', '), 400),
+        CASE
+            WHEN MAX(h.days) = '' THEN 'notice'
+            WHEN v_hours IS NULL THEN 'violation'
+            ELSE 'ok'
+        END,
+        CASE
+            WHEN MAX(h.days) = '' THEN 'no scheduled run will ever start'
+            WHEN v_hours IS NULL THEN 'the server does not know a zone of theirs: scheduled runs refuse; load the zones with mariadb-tzinfo-to-sql'
+            WHEN v_hours THEN 'open now'
+            ELSE 'closed now'
+        END
+    FROM windrow_dolphinscheduler_3_2.open_hours AS h;
 
     -- Whether the event runs at all is for the server to say, and it says so to nobody.
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)

@@ -35,6 +35,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolp
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.in_window TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphi_dc6b0164_operator`;
@@ -46,5 +47,6 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.drop_policy TO `windrow_
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_hold TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.release_hold TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_setting TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_windows TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.claim_artifacts TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.finish_artifact TO `windrow_dolphi_dc6b0164_operator`;

@@ -75,6 +75,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.preview TO windrow_dolphin
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.verify TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_result TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.orphans TO windrow_dolphinscheduler_3_2_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.in_window TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_next TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_scope TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run TO windrow_dolphinscheduler_3_2_operator;
@@ -94,6 +95,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.drop_policy TO windrow_dol
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.set_hold TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.release_hold TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.set_setting TO windrow_dolphinscheduler_3_2_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.set_windows TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.claim_artifacts TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.finish_artifact TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_step TO windrow_dolphinscheduler_3_2_operator;

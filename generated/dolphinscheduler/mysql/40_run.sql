@@ -144,6 +144,66 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- open_hours: when scheduled runs may work.
+CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY DEFINER VIEW windrow_dolphinscheduler.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
+SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
+FROM windrow_dolphinscheduler.run_window AS o
+UNION ALL
+SELECT 1, 'always', '1234567', TIME '00:00', TIME '00:00', 'UTC', NULL, NULL
+FROM windrow_dolphinscheduler.control AS c
+WHERE NOT EXISTS (SELECT 1 FROM windrow_dolphinscheduler.run_window);
+
+-- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- put back, is in the window both times, and what it leaves out is in none.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.in_window;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 8d7dd0330278]'
+BEGIN
+    DECLARE v_unknown varchar(64);
+    SELECT
+        MAX(IF(it.clock IS NULL, it.zone, NULL)),
+        COALESCE(MAX(IF(
+            it.begins < it.ends,
+            it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
+            (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
+        )), false)
+    INTO v_unknown, o_open
+    FROM (
+        SELECT
+            h.begins, h.ends, h.zone,
+            CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock,
+            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone))) + 1, h.days) > 0 AS today,
+            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) - INTERVAL 1 DAY) + 1, h.days) > 0 AS yesterday
+        FROM windrow_dolphinscheduler.open_hours AS h
+    ) AS it;
+    IF v_unknown IS NOT NULL THEN
+        CALL windrow_dolphinscheduler.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with mysql_tzinfo_to_sql');
+    END IF;
+END$$
+DELIMITER ;
+
+-- window_state: what a batch makes of the windows.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.window_state;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.window_state(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 53cd226d9843]'
+BEGIN
+    DECLARE v_trigger varchar(20);
+    DECLARE v_open boolean;
+    SET o_state = NULL;
+    SELECT r.`trigger` INTO v_trigger FROM windrow_dolphinscheduler.run AS r WHERE r.run_id = p_run;
+    IF v_trigger = 'SCHEDULED' THEN
+        CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_open);
+        IF NOT v_open THEN
+            SET o_state = 'window closed';
+        END IF;
+    END IF;
+END$$
+DELIMITER ;
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
@@ -151,7 +211,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a4c656ec5574]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e1873421d25f]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -164,6 +224,7 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_open     boolean;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_dolphinscheduler.check_run_options(p_options, v_as_of);
     CALL windrow_dolphinscheduler.option_of(p_options, 'dry_run', v_text);
@@ -179,6 +240,13 @@ BEGIN
     FROM windrow_dolphinscheduler.control AS c;
     IF v_paused THEN
         SET o_refused = v_text;
+    END IF;
+    CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
+    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
+        CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_open);
+        IF NOT v_open THEN
+            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_dolphinscheduler.open_hours AS h;
+        END IF;
     END IF;
     IF o_refused IS NULL AND NOT v_dry_run THEN
         IF NOT v_armed THEN
@@ -210,7 +278,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);
-        CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_dolphinscheduler.option_of(p_options, 'time_budget', v_text);
         CALL windrow_dolphinscheduler.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -409,7 +476,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 102d78a581b3]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body d9b5af9fbef7]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -462,7 +529,7 @@ BEGIN
     COMMIT;
     IF v_run IS NOT NULL THEN
         CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);
-        IF COALESCE(v_rule, 'workflow_instances') = 'workflow_instances' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent') THEN
+        IF COALESCE(v_rule, 'workflow_instances') = 'workflow_instances' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_dolphinscheduler.workflow_instances_open();

@@ -35,6 +35,7 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.preview TO `windrow_dolphi_d
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.in_window TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphi_d04cb0e5_operator`;
@@ -46,5 +47,6 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.drop_policy TO `windrow_dolp
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_hold TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.release_hold TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_setting TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_windows TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.claim_artifacts TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.finish_artifact TO `windrow_dolphi_d04cb0e5_operator`;

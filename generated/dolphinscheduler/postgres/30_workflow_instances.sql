@@ -844,6 +844,9 @@ BEGIN
     IF clock_timestamp() >= v_run.deadline THEN
         RETURN 'time budget spent';
     END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_dolphinscheduler.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_dolphinscheduler.setting_of('workflow_instances', 'batch_families'),
@@ -973,7 +976,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body b0638c9a051a]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3e541f60305f]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)

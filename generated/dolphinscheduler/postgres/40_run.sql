@@ -18,6 +18,46 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.server_identity() IS
     'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
 
+-- open_hours: when scheduled runs may work.
+CREATE OR REPLACE VIEW windrow_dolphinscheduler.open_hours AS
+SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
+FROM windrow_dolphinscheduler.run_window AS o
+UNION ALL
+SELECT d.position, d.written, d.days, d.begins, d.ends, d.zone, NULL, NULL
+FROM (
+    VALUES
+        (1, 'always', '1234567', time '00:00', time '00:00', 'UTC')
+) AS d(position, written, days, begins, ends, zone)
+WHERE NOT EXISTS (SELECT FROM windrow_dolphinscheduler.run_window);
+COMMENT ON VIEW windrow_dolphinscheduler.open_hours IS
+    'When scheduled runs may work: the windows that set_windows() wrote, else those of the spec (always).';
+
+-- in_window: whether a window is open at an instant. The clock of its zone decides: what it shows twice, as it is put
+-- back, is in the window both times, and what it leaves out is in none.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.in_window(p_at timestamptz)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT EXISTS (
+        SELECT
+        FROM windrow_dolphinscheduler.open_hours AS h
+        CROSS JOIN LATERAL (SELECT p_at AT TIME ZONE h.zone AS now) AS clock
+        CROSS JOIN LATERAL (
+            SELECT
+                clock.now::time AS time,
+                strpos(h.days, extract(isodow FROM clock.now)::text) > 0 AS today,
+                strpos(h.days, extract(isodow FROM clock.now - interval '1 day')::text) > 0 AS yesterday
+        ) AS it
+        WHERE CASE
+            WHEN h.begins < h.ends THEN it.today AND it.time >= h.begins AND it.time < h.ends
+            ELSE (it.today AND it.time >= h.begins) OR (it.yesterday AND it.time < h.ends)
+        END
+    );
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler.in_window(timestamptz) IS
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_dolphinscheduler.in_window(now()); [body 6260212d3fb3]';
+
 -- record_skips: adds the families that a batch passed over to the ledger.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
 RETURNS void
@@ -216,6 +256,10 @@ BEGIN
         o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_dolphinscheduler.in_window(clock_timestamp()) THEN
+        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_dolphinscheduler.open_hours AS h));
+        RETURN;
+    END IF;
     IF NOT v_dry_run THEN
         IF NOT v_control.armed THEN
             RAISE EXCEPTION 'not armed: nothing is deleted before someone said so'
@@ -260,7 +304,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a01ea4ffb4f1]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body bebc8bd4c942]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.run_open(p_run bigint, p_rule text)
@@ -497,7 +541,7 @@ BEGIN
             END LOOP;
         END IF;
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
-        EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent']);
+        EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
     p_result := windrow_dolphinscheduler.run_end(v_run, v_reasons);
     COMMIT;
@@ -508,7 +552,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body e1906dcdc440]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 76ac578b08d4]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.preview(p_options jsonb DEFAULT '{}')
@@ -1061,6 +1105,77 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.set_setting(jsonb) IS
     'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body daeb66b5c468]';
 
+-- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.set_windows(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    c_week    CONSTANT text[] := ARRAY['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+    c_hint    CONSTANT text := 'Write it like "mon-fri 22:00-06:00 Europe/Berlin" or "daily 01:30-05:00": days, start (inclusive) and end (exclusive), and a zone (UTC if left out); or "always", or "never".';
+    v_windows jsonb := p_options -> 'windows';
+    v_window  text;
+    v_parts   text[];
+    v_ranges  text[];
+BEGIN
+    PERFORM windrow_dolphinscheduler.check_options(p_options, ARRAY['windows']);
+    IF jsonb_typeof(v_windows) = 'string' THEN
+        v_windows := jsonb_build_array(v_windows);
+    ELSIF jsonb_typeof(v_windows) = 'null' THEN
+        v_windows := '[]';
+    ELSIF coalesce(jsonb_typeof(v_windows), 'none') <> 'array' OR v_windows = '[]' OR jsonb_path_exists(v_windows, '$[*] ? (@.type() != "string")') THEN
+        RAISE EXCEPTION 'the option windows is neither a text nor a list of texts'
+            USING ERRCODE = '22023', HINT = c_hint;
+    END IF;
+    IF jsonb_array_length(v_windows) > 1 AND (v_windows ? 'always' OR v_windows ? 'never') THEN
+        RAISE EXCEPTION '"always" and "never" stand alone' USING ERRCODE = '22023', HINT = c_hint;
+    END IF;
+    LOCK TABLE windrow_dolphinscheduler.run_window IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM windrow_dolphinscheduler.run_window;
+    FOR v_window IN SELECT w.window FROM jsonb_array_elements_text(v_windows) AS w("window") LOOP
+        v_parts := CASE v_window
+            WHEN 'always' THEN ARRAY['daily', '00:00', '00:00', 'UTC']
+            WHEN 'never' THEN ARRAY['', '00:00', '00:00', 'UTC']
+            ELSE regexp_match(v_window, '^([a-z,-]+) ((?:[01][0-9]|2[0-3]):[0-5][0-9])-((?:[01][0-9]|2[0-3]):[0-5][0-9])(?: ([^ ]+))?$')
+        END;
+        v_ranges := string_to_array(CASE WHEN v_parts[1] = 'daily' THEN 'mon-sun' ELSE v_parts[1] END, ',');
+        IF v_parts IS NULL OR EXISTS (
+            SELECT
+            FROM unnest(v_ranges) AS r(range)
+            WHERE r.range !~ '^[a-z]{3}(-[a-z]{3})?$'
+               OR left(r.range, 3) <> ALL (c_week)
+               OR right(r.range, 3) <> ALL (c_week)
+        ) THEN
+            RAISE EXCEPTION 'no window: %', quote_literal(v_window) USING ERRCODE = '22023', HINT = c_hint;
+        END IF;
+        v_parts[4] := coalesce(v_parts[4], 'UTC');
+        IF NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = v_parts[4]) THEN
+            RAISE EXCEPTION 'the server does not know the time zone %', quote_literal(v_parts[4])
+                USING ERRCODE = '22023', HINT = 'Names are those of the IANA time zone database, such as Europe/Berlin.';
+        END IF;
+        INSERT INTO windrow_dolphinscheduler.run_window (position, written, days, begins, ends, zone)
+        SELECT
+            (SELECT count(*) + 1 FROM windrow_dolphinscheduler.run_window),
+            v_window,
+            coalesce(string_agg(d.day::text, '' ORDER BY d.day), ''),
+            v_parts[2]::time,
+            v_parts[3]::time,
+            v_parts[4]
+        FROM generate_series(1, 7) AS d(day)
+        WHERE EXISTS (
+            SELECT
+            FROM unnest(v_ranges) AS r(range)
+            CROSS JOIN LATERAL (SELECT array_position(c_week, left(r.range, 3)) AS first, array_position(c_week, right(r.range, 3)) AS last) AS n
+            WHERE CASE WHEN n.first <= n.last THEN d.day BETWEEN n.first AND n.last ELSE d.day >= n.first OR d.day <= n.last END
+        );
+    END LOOP;
+    RETURN json_build_object('windows', (SELECT json_agg(h.written ORDER BY h.position) FROM windrow_dolphinscheduler.open_hours AS h));
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler.set_windows(jsonb) IS
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_dolphinscheduler.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_dolphinscheduler.set_windows(''{"windows": "never"}''); [body 4872e9787504]';
+
 -- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.claim_artifacts(p_limit integer)
 RETURNS TABLE (artifact_id bigint, host text, path text)
@@ -1153,6 +1268,7 @@ BEGIN
             ('drop_policy'),
             ('finish_artifact'),
             ('holds_lock'),
+            ('in_window'),
             ('is_alive'),
             ('is_own'),
             ('orphans'),
@@ -1177,6 +1293,7 @@ BEGIN
             ('set_hold'),
             ('set_policy'),
             ('set_setting'),
+            ('set_windows'),
             ('setting_of'),
             ('verify'),
             ('workflow_instances_batch'),
@@ -1275,6 +1392,14 @@ BEGIN
         SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_dolphinscheduler.control AS c
         WHERE c.paused
+        UNION ALL
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
+            CASE
+                WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
+                WHEN windrow_dolphinscheduler.in_window(clock_timestamp()) THEN 'open now'
+                ELSE 'closed now'
+            END
+        FROM windrow_dolphinscheduler.open_hours AS h
     )
     SELECT
         json_agg(json_build_object('check', k.check_name, 'object', k.object, 'severity', k.severity, 'count', k.count, 'detail', k.detail) ORDER BY k.position, k.object),
@@ -1285,7 +1410,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body c0dce5786140]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 2faa7be3c128]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.metrics AS

@@ -75,6 +75,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.preview TO windrow_dolphinsche
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.verify TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_result TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.orphans TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.in_window TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_next TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_scope TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinscheduler_operator;
@@ -94,6 +95,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.drop_policy TO windrow_dolphin
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.set_hold TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.release_hold TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.set_setting TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.set_windows TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.claim_artifacts TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.finish_artifact TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_step TO windrow_dolphinscheduler_operator;

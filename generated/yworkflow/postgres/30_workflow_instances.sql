@@ -629,6 +629,9 @@ BEGIN
     IF clock_timestamp() >= v_run.deadline THEN
         RETURN 'time budget spent';
     END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_yworkflow.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_yworkflow.setting_of('workflow_instances', 'batch_families'),
@@ -758,7 +761,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 0bb25e9248f9]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 58b197fd77fe]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)

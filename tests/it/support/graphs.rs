@@ -41,6 +41,12 @@ pub(crate) fn with_retention(retention: &str, zone: &str) -> Graph {
     load(&text, Shared::Closed)
 }
 
+/// The same with windows for scheduled runs, as a spec writes them.
+pub(crate) fn with_windows(windows: &str) -> Graph {
+    let text = DOLPHINSCHEDULER.replace("[tables]", &format!("windows = {windows}\n[tables]"));
+    load(&text, Shared::Closed)
+}
+
 fn load(text: &str, shared: Shared) -> Graph {
     let (graph, findings) = lint::load(text);
     let mut graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));

@@ -389,7 +389,7 @@ INSERT INTO mysql.time_zone_name (name, time_zone_id) VALUES ('Europe/Berlin', 1
 INSERT INTO mysql.time_zone_transition_type (time_zone_id, transition_type_id, `Offset`, is_dst, abbreviation)
 VALUES (1, 0, 3600, 0, 'CET'), (1, 1, 7200, 1, 'CEST');
 INSERT INTO mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
-VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1);";
+VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1), (1, 1792890000, 0), (1, 1806195600, 1);";
 
 /// What the schema for MySQL forbids that the one for PostgreSQL allows, and a world may hold.
 const LENIENT: &str = "

@@ -110,6 +110,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "30_single.sql",
+        include_str!("../templates/mysql/30_single.sql"),
+    ),
+    (
+        "mysql",
         "40_run.sql",
         include_str!("../templates/mysql/40_run.sql"),
     ),
@@ -254,7 +259,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             continue;
         }
         if let Some(single) = &view.single {
-            probes.extend(single::probes(graph, rule, &view, single));
+            probes.extend(single::probes(graph, rule, &view, single, dialect));
             continue;
         }
         let root = &graph.table(rule.root).name;
@@ -682,6 +687,9 @@ struct SpecView {
     no_default: bool,
     by_row: bool,
     by_fallback: bool,
+    /// Whether a key has several columns, and how long its text may be on MySQL and MariaDB.
+    by_composite: bool,
+    key_length: usize,
     indexes: Vec<IndexView>,
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
@@ -1084,6 +1092,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_end: graph.rules.iter().any(by_end),
         by_time: !graph.rules.iter().all(by_end),
         by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
+        key_length: if by_composite(graph) { 700 } else { 255 },
+        by_composite: by_composite(graph),
         by_fallback: graph.rules.iter().any(|rule| matches!(&rule.single, Some(Single::Expiry { fallback: Some(_) }))),
         by_calendar: rules.iter().any(|rule| rule.calendar),
         no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
@@ -1276,6 +1286,12 @@ fn cron_values(field: &str, low: u32, high: u32) -> Vec<u32> {
     values.sort_unstable();
     values.dedup();
     values
+}
+
+/// Whether a rule names its rows by keys of several columns.
+fn by_composite(graph: &Graph) -> bool {
+    let mut single = graph.rules.iter().filter(|rule| rule.single.is_some());
+    single.any(|rule| graph.table(rule.root).key.len() > 1)
 }
 
 /// Whether a rule goes by the end of families.

@@ -3,7 +3,7 @@
 use super::{Finding, error, notice, warning};
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
-use crate::graph::{Action, Edge, Graph, Kind, Table};
+use crate::graph::{Action, Edge, Graph, Kind, Single, Table};
 
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -17,6 +17,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         columns(graph, table, live, found);
         actions(graph, catalog, table, live, found);
     }
+    needs(graph, catalog, found);
 }
 
 fn server(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -85,42 +86,73 @@ fn edges(
     live: &CatalogTable,
     found: &mut Vec<Finding>,
 ) {
-    let pairs = table.edges.iter().flat_map(|edge| {
-        let parent = graph.table(edge.parent);
-        edge.pairs()
-            .map(move |(column, named)| (parent, column, named))
-    });
-    for (parent, column, named) in pairs {
-        let ends = (
-            live.column(&column.name),
-            catalog
-                .tables
-                .get(&parent.name)
-                .and_then(|live| live.column(&named.name)),
-        );
-        let (Some(child), Some(key)) = ends else {
-            continue;
-        };
-        let object = format!("{}.{}", table.name, column.name);
-        let other = format!("`{}.{}`", parent.name, named.name);
-        let (Some(left), Some(right)) = (kind_of(&child.kind), kind_of(&key.kind)) else {
-            continue;
-        };
-        if is_number(left) != is_number(right) {
-            let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
-            found.push(
-                error("edge-type-differs", &object, message)
-                    .help("give both ends the same type: such a comparison uses no index"),
-            );
-        } else if is_unsigned(child) != is_unsigned(key) {
-            let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
-            found.push(
-                warning("sign-differs", &object, message)
-                    .help("harmless as long as no value is negative or beyond the other's range"),
-            );
+    for edge in &table.edges {
+        let parent = &graph.table(edge.parent).name;
+        for (column, named) in edge.pairs() {
+            let child = (table.name.as_str(), column.name.as_str());
+            ends(catalog, child, live, (parent, &named.name), found);
         }
-        collation(&object, child, &other, key, found);
     }
+}
+
+/// So are both ends of each step by which rows are looked up; those that are edges were compared already.
+fn needs(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    for rule in &graph.rules {
+        let root = graph.table(rule.root);
+        let chains = rule.single.iter().flat_map(Single::chains);
+        for chain in chains {
+            let mut upper = root.name.as_str();
+            for need in chain {
+                let is_edge = root.edges.iter().any(|edge| {
+                    let pairs = edge.pairs();
+                    upper == root.name
+                        && graph.table(edge.parent).name == need.table
+                        && pairs
+                            .map(|(column, named)| (&column.name, &named.name))
+                            .eq(need.pairs.iter().map(|(column, named)| (column, named)))
+                });
+                if let (Some(live), false) = (catalog.tables.get(upper), is_edge) {
+                    for (column, named) in &need.pairs {
+                        ends(catalog, (upper, column), live, (&need.table, named), found);
+                    }
+                }
+                upper = &need.table;
+            }
+        }
+    }
+}
+
+/// A column, by its table and name, and the one that it is compared with.
+fn ends(
+    catalog: &Catalog,
+    (table, column): (&str, &str),
+    live: &CatalogTable,
+    (parent, named): (&str, &str),
+    found: &mut Vec<Finding>,
+) {
+    let key = catalog.tables.get(parent).and_then(|it| it.column(named));
+    let (Some(child), Some(key)) = (live.column(column), key) else {
+        return;
+    };
+    let object = format!("{table}.{column}");
+    let other = format!("`{parent}.{named}`");
+    let (Some(left), Some(right)) = (kind_of(&child.kind), kind_of(&key.kind)) else {
+        return;
+    };
+    if is_number(left) != is_number(right) {
+        let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
+        found.push(
+            error("edge-type-differs", &object, message)
+                .help("give both ends the same type: such a comparison uses no index"),
+        );
+    } else if is_unsigned(child) != is_unsigned(key) {
+        let message = format!("is `{}`, and {other} is `{}`", child.kind, key.kind);
+        found.push(
+            warning("sign-differs", &object, message)
+                .help("harmless as long as no value is negative or beyond the other's range"),
+        );
+    }
+    collation(&object, child, &other, key, found);
 }
 
 fn collation(

@@ -255,12 +255,6 @@ A column of an edge with `set null` is also part of a key of its table or of ano
 any more what else the row belongs to.",
     ),
     (
-        "strategy-of-one-dialect",
-        "\
-The strategies `expiry`, `orphan` and `keep-last` are generated for PostgreSQL only. A spec for other servers as well needs \
-another strategy there, or a spec of its own.",
-    ),
-    (
         "table-outside-family",
         "\
 `artifacts` and `rows of` must name a table whose rows belong, over any number of edges, to the rule's root table.",

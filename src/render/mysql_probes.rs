@@ -20,6 +20,9 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     if let Some(timed) = &view.timed {
         return super::timed::probes(graph, rule, &view, timed, dialect);
     }
+    if let Some(single) = &view.single {
+        return super::single::probes(graph, rule, &view, single, dialect);
+    }
     let (key, table, end) = (&view.key, &view.table, &view.ended);
     let root = graph.table(rule.root).name.clone();
     let scope = if rule.retention.per.is_some() && rule.retention.listed() {

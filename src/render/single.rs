@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 
-use super::{RuleView, control_name, escaped, first_key, home};
+use self::mysql::MysqlView;
+use super::{RuleView, control_name, escaped, first_key, home, local};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single};
+use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
+
+mod mysql;
 
 /// What the template of a rule of single rows has beside [`RuleView`]. Conditions are about row `t` of the table.
 #[derive(Serialize)]
@@ -71,6 +74,9 @@ pub(super) struct SingleView {
     name_of_pass: String,
     /// The tables that are looked into, for the grants.
     references: Vec<String>,
+    /// What takes the place of arrays and functions on MySQL and MariaDB.
+    #[serde(flatten)]
+    mysql: Option<MysqlView>,
 }
 
 #[derive(Serialize)]
@@ -90,8 +96,10 @@ struct PassView {
     name: &'static str,
     why: String,
     along: Vec<PlaceView>,
-    /// What is read, and in which order, of the table and of row `n`.
+    /// What is read, with its names or apart from them, and in which order, of the table and of row `n`.
     columns: String,
+    values: String,
+    names: String,
     order: String,
     order_of_n: String,
     /// Behind the place where the pass is, or at it; and not at it.
@@ -102,12 +110,15 @@ struct PassView {
     due: Vec<String>,
     backlog: Vec<String>,
     due_time: String,
+    /// Behind the place `c` of the cursor, where that is a row of a work table.
+    beyond: String,
 }
 
 /// A column along which a pass goes.
 #[derive(Serialize)]
 struct PlaceView {
     name: String,
+    column: String,
     variable: String,
     kind: &'static str,
     /// Before all values, as a literal.
@@ -129,9 +140,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             name: format!("k{}", index + 1),
             column: dialect.ident(&column.name),
             kind: dialect.kind(column.kind),
-            of_text: match composite {
-                true => format!("(p_key::jsonb ->> {index})::{}", dialect.kind(column.kind)),
-                false => format!("p_key::{}", dialect.kind(column.kind)),
+            of_text: match (dialect, composite) {
+                (Dialect::Postgres, true) => {
+                    format!("(p_key::jsonb ->> {index})::{}", dialect.kind(column.kind))
+                }
+                (Dialect::Postgres, false) => format!("p_key::{}", dialect.kind(column.kind)),
+                (Dialect::Mysql | Dialect::Mariadb, _) => mysql::part("p_key", index, composite),
             },
         })
         .collect();
@@ -143,9 +157,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         let parts: Vec<String> = keys.iter().map(form).collect();
         parts.join(" AND ")
     };
-    let text = |form: &dyn Fn(&KeyView) -> String| match composite {
-        true => format!("jsonb_build_array({})::text", list(form)),
-        false => format!("({})::text", list(form)),
+    let text = |form: &dyn Fn(&KeyView) -> String| match (dialect, composite) {
+        (Dialect::Postgres, true) => format!("jsonb_build_array({})::text", list(form)),
+        (Dialect::Postgres, false) => format!("({})::text", list(form)),
+        (Dialect::Mysql | Dialect::Mariadb, true) => {
+            format!("CAST(JSON_ARRAY({}) AS CHAR)", list(form))
+        }
+        (Dialect::Mysql | Dialect::Mariadb, false) => format!("CAST({} AS CHAR)", list(form)),
     };
     let conditions: Vec<String> = rule
         .candidates
@@ -154,9 +172,14 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         .collect();
     let key_text = text(&|key| format!("t.{}", key.column));
     let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
-    let retention = match single {
-        Single::Expiry { .. } => "s.seconds".to_owned(),
+    let retention = match (single, dialect) {
+        (Single::Expiry { .. }, Dialect::Postgres) => "s.seconds".to_owned(),
+        (Single::Expiry { .. }, _) => "v_seconds".to_owned(),
         _ => rule.retention.default.unwrap_or_default().to_string(),
+    };
+    let nothing = match dialect {
+        Dialect::Postgres => "NULL::timestamptz",
+        Dialect::Mysql | Dialect::Mariadb => "NULL",
     };
     let aged = single.aged();
     let passes = passes(graph, rule, single, &conditions, dialect);
@@ -168,13 +191,21 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
         time_type: aged.map_or("", |time| dialect.kind(time.kind)),
-        cutoff: aged.map_or(String::new(), |time| {
-            format!(
+        cutoff: aged.map_or(String::new(), |time| match dialect {
+            Dialect::Postgres => format!(
                 "(p_as_of - make_interval(secs => greatest(coalesce(p_retention, {retention}), {minimum}) + {lag})){}",
                 here(time.kind)
-            )
+            ),
+            Dialect::Mysql | Dialect::Mariadb => local(
+                graph,
+                time.kind,
+                &format!("p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {retention}), {minimum}) + {lag}) SECOND"),
+            ),
         }),
-        now: format!("p_as_of{}", here(rule.end_time.kind)),
+        now: match dialect {
+            Dialect::Postgres => format!("p_as_of{}", here(rule.end_time.kind)),
+            Dialect::Mysql | Dialect::Mariadb => local(graph, rule.end_time.kind, "p_as_of"),
+        },
         why: match single {
             Single::Expiry { .. } => format!(
                 "those whose {} has passed{}.",
@@ -195,11 +226,14 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         },
         composite,
         key_order: list(&|key| format!("t.{}", key.column)),
-        is_key: format!(
-            "jsonb_array_length(p_key::jsonb) = {} AND num_nulls({values}) = 0 AND jsonb_build_array({values})::text = p_key",
-            keys.len(),
-            values = list(&|key| key.of_text.clone())
-        ),
+        is_key: match dialect {
+            Dialect::Postgres => format!(
+                "jsonb_array_length(p_key::jsonb) = {} AND num_nulls({values}) = 0 AND jsonb_build_array({values})::text = p_key",
+                keys.len(),
+                values = list(&|key| key.of_text.clone())
+            ),
+            Dialect::Mysql | Dialect::Mariadb => mysql::is_key(&table.key),
+        },
         key_form: escaped(
             dialect,
             &format!(
@@ -255,15 +289,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             ),
             (Single::Expiry { .. }, None) => format!("t.{}", dialect.ident(&rule.end_time.name)),
             (_, Some(time)) => format!("t.{}", dialect.ident(&time.name)),
-            (_, None) => "NULL::timestamptz".to_owned(),
+            (_, None) => nothing.to_owned(),
         },
-        oldest_type: oldest(rule, single, dialect),
+        oldest_type: dialect.kind(oldest(rule, single)),
         age_of_oldest: format!(
             "clock_timestamp(){} - min(o.due)",
-            match single {
-                Single::Expiry { .. } => here(rule.end_time.kind),
-                _ => here(aged.map_or(Kind::Timestamptz, |time| time.kind)),
-            }
+            here(oldest(rule, single))
         ),
         name_of_pass: match &passes[..] {
             [first, second] => format!(
@@ -276,6 +307,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         references: references(single)
             .map(|table| dialect.qualified(home(graph, dialect), table))
             .collect(),
+        mysql: match dialect {
+            Dialect::Postgres => None,
+            Dialect::Mysql | Dialect::Mariadb => {
+                Some(mysql::view(graph, rule, single, &keys, &passes))
+            }
+        },
         passes,
         key_text,
         conditions,
@@ -284,11 +321,11 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
 }
 
 /// The type of the time that the documents show.
-fn oldest(rule: &Rule, single: &Single, dialect: Dialect) -> &'static str {
-    dialect.kind(match single {
+fn oldest(rule: &Rule, single: &Single) -> Kind {
+    match single {
         Single::Expiry { .. } => rule.end_time.kind,
         _ => single.aged().map_or(Kind::Timestamptz, |time| time.kind),
-    })
+    }
 }
 
 /// The tables that are looked into, each once.
@@ -308,11 +345,19 @@ fn passes(
 ) -> Vec<PassView> {
     let key = &graph.table(rule.root).key;
     let column = |column: &Column| format!("t.{}", dialect.ident(&column.name));
-    let cutoff = format!(
-        "{}.{}_cutoff(p_as_of, NULL)",
-        control_name(graph),
-        rule.name
-    );
+    // Where there are no variables: in a function of the instant, and in a view.
+    let cutoff = match dialect {
+        Dialect::Postgres => format!(
+            "{}.{}_cutoff(p_as_of, NULL)",
+            control_name(graph),
+            rule.name
+        ),
+        Dialect::Mysql | Dialect::Mariadb => mysql::cutoff_now(graph, rule, single),
+    };
+    let nothing = match dialect {
+        Dialect::Postgres => "NULL::timestamptz",
+        Dialect::Mysql | Dialect::Mariadb => "NULL",
+    };
     let with = |predicates: Vec<String>| -> Vec<String> {
         predicates.into_iter().chain(conditions.to_vec()).collect()
     };
@@ -320,9 +365,12 @@ fn passes(
     match single {
         Single::Expiry { fallback } => {
             let time = column(&rule.end_time);
-            let now = match rule.end_time.kind {
-                Kind::Timestamptz => "p_as_of".to_owned(),
-                _ => format!("(p_as_of AT TIME ZONE {})", dialect.text(&graph.time_zone)),
+            let now = match (dialect, rule.end_time.kind) {
+                (Dialect::Postgres, Kind::Timestamptz) => "p_as_of".to_owned(),
+                (Dialect::Postgres, _) => {
+                    format!("(p_as_of AT TIME ZONE {})", dialect.text(&graph.time_zone))
+                }
+                (Dialect::Mysql | Dialect::Mariadb, kind) => mysql::now(graph, kind),
             };
             let due = vec![format!("{time} < v_now")];
             let expired = Way {
@@ -332,6 +380,7 @@ fn passes(
                     escaped(dialect, &rule.end_time.name)
                 ),
                 along: vec![&rule.end_time],
+                unique: false,
                 predicates: with(due.clone()),
                 due,
                 backlog: with(vec![format!("{time} < {now}")]),
@@ -347,6 +396,7 @@ fn passes(
                         escaped(dialect, &fallback.name)
                     ),
                     along: vec![fallback],
+                    unique: false,
                     predicates: with(due.clone()),
                     due,
                     backlog: with(vec![none, format!("{} < {cutoff}", column(fallback))]),
@@ -373,6 +423,7 @@ fn passes(
                 .iter()
                 .map(|one| format!("{} IS NOT NULL", column(one)))
                 .collect();
+            let unique = is_unique(graph.table(rule.root), &along);
             let mut backlog = vec![goes(graph, rule, single, dialect)];
             backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
             vec![pass(
@@ -381,10 +432,11 @@ fn passes(
                     name,
                     why: why.to_owned(),
                     along,
+                    unique,
                     predicates: with(placed),
                     due: Vec::new(),
                     backlog,
-                    due_time: aged.map_or("NULL::timestamptz".to_owned(), column),
+                    due_time: aged.map_or(nothing.to_owned(), column),
                 },
                 key,
                 dialect,
@@ -393,11 +445,23 @@ fn passes(
     }
 }
 
+/// Whether no two rows have the same values in these columns.
+fn is_unique(table: &Table, along: &[&Column]) -> bool {
+    table.unique.iter().any(|unique| {
+        let mut columns = unique.iter();
+        unique.len() == along.len()
+            && columns.all(|one| along.iter().any(|known| known.name == one.name))
+    })
+}
+
 /// What tells one pass from another.
 struct Way<'a> {
     name: &'static str,
     why: String,
     along: Vec<&'a Column>,
+    /// Whether no two rows are at the same place, so that the key need not tell them apart: where an index of the application
+    /// is unique, some servers do not see that it has the key behind it.
+    unique: bool,
     predicates: Vec<String>,
     due: Vec<String>,
     backlog: Vec<String>,
@@ -406,18 +470,24 @@ struct Way<'a> {
 
 fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassView {
     let mut along = way.along;
-    let rest = key
+    let rest: Vec<&Column> = key
         .iter()
-        .filter(|column| along.iter().all(|known| known.name != column.name));
-    along.extend(rest.collect::<Vec<_>>());
+        .filter(|column| along.iter().all(|known| known.name != column.name))
+        .collect();
+    let mut read = along.clone();
+    read.extend(&rest);
+    if !way.unique {
+        along.extend(rest);
+    }
     // Of the columns that the key shares with the others, each is read once: `n` has them by these names.
     let name = |column: &Column| {
         let of_key = key.iter().position(|known| known.name == column.name);
         match of_key {
             Some(index) => format!("k{}", index + 1),
             None => {
+                // What two passes go along stands in one work table, on some servers.
                 let index = along.iter().position(|known| known.name == column.name);
-                format!("c{}", index.unwrap_or_default() + 1)
+                format!("c{}", index.unwrap_or_default() + number)
             }
         }
     };
@@ -426,6 +496,7 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
         .enumerate()
         .map(|(index, column)| PlaceView {
             name: name(column),
+            column: dialect.ident(&column.name),
             variable: format!("v_{number}_{}", index + 1),
             kind: dialect.kind(column.kind),
             first: first_key(
@@ -457,9 +528,19 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
         number,
         name: way.name,
         why: way.why,
-        columns: along
+        columns: read
             .iter()
             .map(|column| format!("t.{} AS {}", dialect.ident(&column.name), name(column)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        values: read
+            .iter()
+            .map(|column| format!("t.{}", dialect.ident(&column.name)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        names: read
+            .iter()
+            .map(|column| name(column))
             .collect::<Vec<_>>()
             .join(", "),
         order: columns.join(", "),
@@ -470,6 +551,7 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
             .join(", "),
         reached: compare(">="),
         passed: compare("<>"),
+        beyond: mysql::beyond(&columns, &places),
         along: places,
         predicates: way.predicates,
         due: way.due,
@@ -498,10 +580,11 @@ fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String
             let table = graph.table(rule.root);
             let ident = |column: &Column| dialect.ident(&column.name);
             let along: Vec<&Column> = group.iter().chain(order).collect();
+            let unique = is_unique(table, &along);
             let tie = table
                 .key
                 .iter()
-                .filter(|column| along.iter().all(|known| known.name != column.name));
+                .filter(|column| !unique && along.iter().all(|known| known.name != column.name));
             let ranks: Vec<String> = order.iter().chain(tie).map(ident).collect();
             let of = |row: &str| -> String {
                 let columns: Vec<String> = ranks.iter().map(|it| format!("{row}.{it}")).collect();
@@ -514,7 +597,9 @@ fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String
                 .iter()
                 .map(|column| format!("n.{0} = t.{0}", ident(column)))
                 .collect();
-            same.push(format!("{} > {}", of("n"), of("t")));
+            if dialect == Dialect::Postgres {
+                same.push(format!("{} > {}", of("n"), of("t")));
+            }
             same.extend(
                 order
                     .iter()
@@ -525,10 +610,23 @@ fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String
                     .iter()
                     .map(|condition| dialect.condition_of("n", condition)),
             );
+            let from = dialect.qualified(home(graph, dialect), &table.name);
+            let same = same.join("\n      AND ");
+            // A row with NULL in the second of two columns that order is older by the first, and has no place all the same.
+            let placed: String = order
+                .iter()
+                .skip(1)
+                .map(|column| format!("t.{} IS NOT NULL AND ", ident(column)))
+                .collect();
+            if dialect != Dialect::Postgres {
+                return format!(
+                    "{placed}{} < {}",
+                    of("t"),
+                    mysql::last_that_stays(&from, &same, group, &ranks, keep - 1)
+                );
+            }
             format!(
-                "EXISTS (\n    SELECT FROM {} AS n\n    WHERE {}\n    ORDER BY {}\n    OFFSET {} LIMIT 1\n)",
-                dialect.qualified(home(graph, dialect), &table.name),
-                same.join("\n      AND "),
+                "{placed}EXISTS (\n    SELECT FROM {from} AS n\n    WHERE {same}\n    ORDER BY {}\n    OFFSET {} LIMIT 1\n)",
                 ranks
                     .iter()
                     .map(|it| format!("n.{it}"))
@@ -584,8 +682,12 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
             from += &format!("\n        JOIN {table} AS {row} ON {}", same.join(" AND "));
         }
     }
+    let select = match dialect {
+        Dialect::Postgres => "SELECT",
+        Dialect::Mysql | Dialect::Mariadb => "SELECT 1",
+    };
     parts.push(format!(
-        "NOT EXISTS (\n        SELECT FROM {from}\n        WHERE {}\n    )",
+        "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}\n    )",
         first.join("\n          AND ")
     ));
     format!("(\n    {}\n)", parts.join("\n    AND "))
@@ -597,7 +699,11 @@ pub(super) fn probes(
     rule: &Rule,
     view: &RuleView,
     single: &SingleView,
+    dialect: Dialect,
 ) -> Vec<Probe> {
+    if dialect != Dialect::Postgres {
+        return mysql::probes(graph, rule, view, single);
+    }
     let table = &graph.table(rule.root).name;
     let mut probes = Vec::new();
     let literal = |kind: &str, number: usize| match kind {

@@ -95,7 +95,7 @@ DEALLOCATE PREPARE windrow_statement;
 --# create table {{ control }}.hold
 CREATE TABLE IF NOT EXISTS {{ control }}.hold (
     rule      varchar(64)  NOT NULL,
-    `key`     varchar(255) NOT NULL,
+    `key`     varchar({{ key_length }}) NOT NULL,
     reason    text         NOT NULL,
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
@@ -119,6 +119,9 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
 {%- if by_time %}
             WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
 {%- endif %}
+{%- if by_fallback %}
+            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
+{%- endif %}
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -128,7 +131,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
         END) IS TRUE
     )
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    COMMENT = 'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
@@ -203,11 +206,23 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
     PRIMARY KEY (run_id, rule, reason)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Families that a run passed over, by reason, with the keys of the first ten.';
+{%- if by_row %}
+--# create table {{ control }}.run_pass
+CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
+    run_id       bigint      NOT NULL,
+    rule         varchar(64) NOT NULL,
+    pass         varchar(30) NOT NULL,
+    deleted_rows bigint      NOT NULL,
+    sample_keys  json        NOT NULL,
+    PRIMARY KEY (run_id, rule, pass)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
+{%- endif %}
 --# create table {{ control }}.run_failure
 CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
     run_id     bigint       NOT NULL,
     rule       varchar(64)  NOT NULL,
-    `key`      varchar(255) NOT NULL,
+    `key`      varchar({{ key_length }}) NOT NULL,
     errno      int          NOT NULL,
     `sqlstate` char(5)      NOT NULL,
     message    text         NOT NULL,
@@ -350,11 +365,14 @@ BEGIN
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE CONCAT(p_rule, '.', p_name)
 {%- for rule in rules %}
-            WHEN '{{ rule.name }}.{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}' THEN {{ rule.batch_families }}
             WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
             WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
             WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
             WHEN '{{ rule.name }}.retries' THEN {{ rule.retries }}
+{%- if rule.single and rule.single.expiry and rule.single.aged %}
+            WHEN '{{ rule.name }}.fallback_retention' THEN {{ rule.retention }}
+{%- endif %}
             WHEN '{{ rule.name }}.ledger_days' THEN 400
 {%- endfor %}
         END
@@ -432,6 +450,29 @@ BEGIN
     SET o_rule = v_rule;
 END;
 
+{% if by_composite -%}
+-- key_of: a key as the ledger writes it. One of several columns comes as a JSON array, however it is written.
+--# create procedure {{ control }}.key_of
+CREATE PROCEDURE {{ control }}.key_of(IN p_value longtext, OUT o_key longtext)
+SQL SECURITY DEFINER
+COMMENT 'A key, given as JSON, as a text: the parts of an array between commas and spaces; NULL of null. [body @body@]'
+BEGIN
+    DECLARE v_part longtext;
+    DECLARE v_place int DEFAULT 0;
+    IF JSON_TYPE(p_value) = 'ARRAY' THEN
+        SET o_key = '';
+        WHILE v_place < JSON_LENGTH(p_value) DO
+            SET v_part = JSON_EXTRACT(p_value, CONCAT('$[', v_place, ']'));
+            SET o_key = CONCAT(o_key, IF(v_place = 0, '', ', '), IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
+            SET v_place = v_place + 1;
+        END WHILE;
+        SET o_key = CONCAT('[', o_key, ']');
+    ELSEIF JSON_TYPE(p_value) <> 'NULL' THEN
+        SET o_key = JSON_UNQUOTE(p_value);
+    END IF;
+END;
+
+{% endif -%}
 -- check_key: a key is a value of the key column of the rule's root table.
 --# create procedure {{ control }}.check_key
 CREATE PROCEDURE {{ control }}.check_key(IN p_rule varchar(64), IN p_key longtext)
@@ -441,6 +482,17 @@ BEGIN
     DECLARE v_valid boolean DEFAULT false;
 {%- for rule in rules %}
     IF p_rule = {{ rule.literal }} THEN
+{%- if rule.single and rule.single.composite %}
+        -- A key of several columns is a JSON array, written as the server writes it.
+        IF JSON_VALID(p_key) AND CHAR_LENGTH(p_key) <= {{ key_length }} THEN
+            IF JSON_TYPE(p_key) = 'ARRAY' THEN
+                SET v_valid = {{ rule.single.is_key }};
+            END IF;
+        END IF;
+        IF NOT v_valid THEN
+            CALL {{ control }}.refuse(CONCAT('not a key of ', {{ rule.table_literal }}, ': ', QUOTE(p_key)), 'a key is a JSON array of {{ rule.single.key_form }}');
+        END IF;
+{%- else %}
         -- A number that looks like a key may still be beyond the range of the column.
         IF p_key REGEXP {{ rule.key_pattern }} AND CHAR_LENGTH(p_key) <= 255 THEN
             SET v_valid = {{ rule.key_within_range }};
@@ -448,6 +500,7 @@ BEGIN
         IF NOT v_valid THEN
             CALL {{ control }}.refuse(CONCAT('not a key of ', {{ rule.table_literal }}, ': ', QUOTE(p_key)), 'a key is a value of {{ rule.table_name }}.{{ rule.key_name }}');
         END IF;
+{%- endif %}
     END IF;
 {%- endfor %}
 END;
@@ -504,6 +557,10 @@ BEGIN
 {%- if rule.timed and not rule.timed.ages %}
         IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
             CALL {{ control }}.refuse('rule {{ rule.name }} has no retention of its own', 'leave the option out: {{ rule.table_name }}.{{ rule.end_time_name }} holds it');
+        END IF;
+{%- elif rule.single and not rule.single.aged %}
+        IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
+            CALL {{ control }}.refuse('rule {{ rule.name }} has no retention', 'leave the option out: its rows go whatever their age');
         END IF;
 {%- else %}
         IF v_seconds < {{ rule.minimum }} THEN
@@ -591,3 +648,29 @@ BEGIN
         sample_keys = JSON_MERGE_PRESERVE({{ control }}.run_skip.sample_keys, VALUES(sample_keys));
     SET SESSION group_concat_max_len = v_length;
 END;
+{%- if by_row %}
+
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went: the rows of the temporary table
+-- work_gone (position, row_key).
+--# create procedure {{ control }}.record_pass
+CREATE PROCEDURE {{ control }}.record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30))
+SQL SECURITY DEFINER
+COMMENT 'Adds the rows of the temporary table work_gone (position, row_key) to table run_pass, by the pass that found them. [body @body@]'
+BEGIN
+    INSERT INTO {{ control }}.run_pass (run_id, rule, pass, deleted_rows, sample_keys)
+    SELECT
+        p_run,
+        p_rule,
+        p_pass,
+        COUNT(*),
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
+    FROM (
+        SELECT g.row_key, ROW_NUMBER() OVER (ORDER BY g.position) AS place
+        FROM {{ control }}.work_gone AS g
+    ) AS k
+    LEFT JOIN {{ control }}.run_pass AS r ON r.run_id = p_run AND r.rule = p_rule AND r.pass = p_pass
+    ON DUPLICATE KEY UPDATE
+        deleted_rows = {{ control }}.run_pass.deleted_rows + VALUES(deleted_rows),
+        sample_keys = JSON_MERGE_PRESERVE({{ control }}.run_pass.sample_keys, VALUES(sample_keys));
+END;
+{%- endif %}

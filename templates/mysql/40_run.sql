@@ -38,6 +38,12 @@ BEGIN
 {%- for definition in definitions %}
     DROP TEMPORARY TABLE IF EXISTS {{ definition.table }};
 {%- endfor %}
+{%- if by_row %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.run_pass;
+{%- for rule in rules %}{% if rule.single %}{% for reference in rule.single.references %}
+    DROP TEMPORARY TABLE IF EXISTS {{ reference }};
+{%- endfor %}{% endif %}{% endfor %}
+{%- endif %}
 {%- endif %}
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
@@ -108,7 +114,7 @@ BEGIN
     DECLARE v_batch bigint;
 {%- for rule in rules %}
     IF COALESCE(p_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
-        CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}', v_batch);
+        CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}', v_batch);
         INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families)
         VALUES (p_run, {{ rule.literal }}, v_batch);
         INSERT INTO {{ control }}.run_table (run_id, rule, position, table_name)
@@ -317,12 +323,15 @@ BEGIN
 
     -- The ledger keeps itself small.
     CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
-    DELETE r, p, t, s, f
+    DELETE r, p, t, s, f{% if by_row %}, x{% endif %}
     FROM {{ control }}.run AS r
     LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN {{ control }}.run_table AS t ON t.run_id = r.run_id
     LEFT JOIN {{ control }}.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN {{ control }}.run_failure AS f ON f.run_id = r.run_id
+{%- if by_row %}
+    LEFT JOIN {{ control }}.run_pass AS x ON x.run_id = r.run_id
+{%- endif %}
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END;
 
@@ -368,6 +377,9 @@ BEGIN
         DECLARE v_oldest   longtext;
         DECLARE v_rows     longtext;
         DECLARE v_artifact_failures bigint;
+{%- if rule.single %}
+        DECLARE v_passes   longtext;
+{%- endif %}
 {%- for step in rule.steps %}
         DECLARE v_rows_{{ step.position }} bigint;
 {%- endfor %}
@@ -405,6 +417,13 @@ BEGIN
                 LIMIT 100
             ) AS x;
             SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.rule = {{ rule.literal }} AND a.last_error IS NOT NULL;
+{%- if rule.single %}
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM {{ control }}.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = {{ rule.literal }};
+{%- endif %}
             SET v_rules = CONCAT(
                 v_rules, IF(v_rules = '', '', ', '),
                 '{"rule": ', JSON_QUOTE({{ rule.literal }}),
@@ -416,7 +435,7 @@ BEGIN
 {%- for step in rule.steps %}
                 {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', COALESCE(v_rows_{{ step.position }}, 'null'),
 {%- endfor %}
-                '}, "skipped_families": ', v_skips,
+                '}{% if rule.single %}, "passes": ', v_passes, '{% endif %}, "skipped_families": ', v_skips,
                 ', "skipped": ', v_skipped,
                 ', "skipped_samples": ', v_samples,
                 ', "failures": ', v_failures{% for field in rule.report_run %},
@@ -610,13 +629,13 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_key;
     CREATE TEMPORARY TABLE {{ control }}.work_key (
         position integer NOT NULL AUTO_INCREMENT,
-        named varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        named varchar({{ key_length }}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position),
         UNIQUE KEY (named)
     ) ENGINE = InnoDB;
     WHILE v_place < v_count DO
-        SET v_text = JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')));
+        {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')), v_text){% else %}SET v_text = JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))){% endif %};
         CALL {{ control }}.check_key(o_rule, v_text);
         INSERT IGNORE INTO {{ control }}.work_key (named) VALUES (v_text);
         SET v_place = v_place + 1;
@@ -641,7 +660,7 @@ BEGIN
     CALL {{ control }}.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT({{ run_lock }}, '.', o_run), 0);
 END;
-{% for rule in rules %}{% if not rule.timed %}
+{% for rule in rules %}{% if rule.by_end %}
 -- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 --# create procedure {{ control }}.{{ rule.name }}_purge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
@@ -751,7 +770,7 @@ BEGIN
     DECLARE v_open     boolean DEFAULT false;
     DECLARE v_run      bigint;
     DECLARE v_rule     varchar(64);
-    DECLARE v_key      varchar(255);
+    DECLARE v_key      varchar({{ key_length }});
     DECLARE v_reason   varchar(32);
     DECLARE v_result   longtext;
     DECLARE v_number   integer;

@@ -156,7 +156,7 @@ BEGIN
     );
 END;
 --# create procedure {{ control }}.hold_document
-CREATE PROCEDURE {{ control }}.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
+CREATE PROCEDURE {{ control }}.hold_document(IN p_rule varchar(64), IN p_key varchar({{ key_length }}), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One hold as a JSON document; NULL if there is none. [body @body@]'
 BEGIN
@@ -269,7 +269,7 @@ BEGIN
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "key", "reason", "until"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
-    CALL {{ control }}.option_of(p_options, 'key', v_key);
+    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_key){% else %}CALL {{ control }}.option_of(p_options, 'key', v_key){% endif %};
     CALL {{ control }}.check_key(v_rule, v_key);
     CALL {{ control }}.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
@@ -292,6 +292,15 @@ BEGIN
     -- old snapshot of the caller has it.
 {%- for rule in rules %}
     IF v_rule = {{ rule.literal }} THEN
+{%- if rule.single %}
+        CALL {{ control }}.{{ rule.name }}_target(v_key);
+        SELECT COUNT(*) > 0
+        INTO v_exists
+        FROM {{ control }}.work_target AS r
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE {{ control }}.work_target;
+{%- else %}
         SET v_exists = (
             SELECT COUNT(*)
             FROM {{ rule.table }} AS i
@@ -301,6 +310,7 @@ BEGIN
               AND i.{{ rule.key }} = {{ rule.key_of_hold }}
             LOCK IN SHARE MODE
         ) > 0;
+{%- endif %}
     END IF;
 {%- endfor %}
     CALL {{ control }}.hold_document(v_rule, v_key, v_text);
@@ -316,8 +326,8 @@ BEGIN
     DECLARE v_document longtext;
     CALL {{ control }}.check_options(p_options, '["rule", "key"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
-    CALL {{ control }}.option_of(p_options, 'key', v_key);
-    CALL {{ control }}.hold_document(v_rule, LEFT(v_key, 255), v_document);
+    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_key){% else %}CALL {{ control }}.option_of(p_options, 'key', v_key){% endif %};
+    CALL {{ control }}.hold_document(v_rule, LEFT(v_key, {{ key_length }}), v_document);
     IF v_document IS NULL THEN
         CALL {{ control }}.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table {{ control }}.hold');
     END IF;
@@ -329,7 +339,7 @@ END;
 --# create procedure {{ control }}.set_setting
 CREATE PROCEDURE {{ control }}.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "{% if rules.0.timed %}batch_rows{% else %}batch_families{% endif %}", "value": 50}''); [body @body@]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "{% if rules.0.by_end %}batch_families{% else %}batch_rows{% endif %}", "value": 50}''); [body @body@]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
@@ -341,7 +351,7 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'name', v_name);
     CALL {{ control }}.setting_of(v_rule, LEFT(v_name, 255), v_value);
     IF v_value IS NULL THEN
-        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget, lock_timeout, retries, ledger_days');
+        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget, lock_timeout, retries, {% if by_fallback %}fallback_retention, {% endif %}ledger_days');
     END IF;
     CALL {{ control }}.option_of(p_options, 'value', v_text);
     IF v_text IS NULL THEN
@@ -351,7 +361,12 @@ BEGIN
     ELSE
         -- Not left to the constraint of the table{% if maria %}, which check_constraint_checks of the session switches off{% endif %}.
         SET v_value = CAST(v_text AS signed);
-        IF v_value < IF(v_name = 'retries', 0, 1)
+{%- for rule in rules %}{% if rule.single and rule.single.expiry and rule.single.aged %}
+        IF v_rule = {{ rule.literal }} AND v_name = 'fallback_retention' AND v_value BETWEEN 1 AND {{ rule.minimum }} - 1 THEN
+            CALL {{ control }}.refuse(CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule {{ rule.name }}'), 'it is {{ rule.minimum }}; 0 turns the fallback off');
+        END IF;
+{%- endif %}{% endfor %}
+        IF v_value < IF({% if by_fallback %}v_name IN ('retries', 'fallback_retention'){% else %}v_name = 'retries'{% endif %}, 0, 1)
             OR v_value > CASE v_name
                 WHEN 'batch_families' THEN 5000
 {%- if by_time %}
@@ -360,6 +375,9 @@ BEGIN
                 WHEN 'time_budget' THEN 86400
                 WHEN 'lock_timeout' THEN 60000
                 WHEN 'retries' THEN 100
+{%- if by_fallback %}
+                WHEN 'fallback_retention' THEN 31557600000
+{%- endif %}
                 WHEN 'ledger_days' THEN 36500
             END
         THEN
@@ -374,6 +392,9 @@ BEGIN
                     WHEN 'time_budget' THEN '1 to 86400 (seconds)'
                     WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
                     WHEN 'retries' THEN '0 to 100'
+{%- if by_fallback %}
+                    WHEN 'fallback_retention' THEN '0 to 31557600000 (seconds)'
+{%- endif %}
                     WHEN 'ledger_days' THEN '1 to 36500'
                 END
             );
@@ -609,6 +630,13 @@ BEGIN
         CONCAT(o.apart, ' rows have another {{ rule.end_time_name }} than their family and go without it; ', o.undated, ' have none and stay')
     FROM {{ control }}.work_stray AS o;
     DROP TEMPORARY TABLE {{ control }}.work_stray;
+{%- elif rule.single and rule.single.keep_last %}
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT 1, 'unranked', {{ rule.literal }}, IF(COUNT(*) = 0, 'ok', 'notice'), COUNT(*), 'rows without a group or without a place in it; they stay'
+    FROM {{ rule.table }} AS t
+    WHERE {% for condition in rule.single.conditions %}{{ condition }}
+      AND {% endfor %}({{ rule.single.unranked }});
 {%- endif %}{% endfor %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
@@ -860,6 +888,36 @@ WHERE h.until IS NULL
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', {{ rule.literal }}), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
 FROM (
+{%- if rule.single %}
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}) / 1e6 AS age
+    FROM (
+{%- for pass in rule.single.passes %}
+        {% if rule.single.passes | length > 1 %}(
+        {% endif %}    SELECT {{ pass.due_time }} AS due
+{%- if rule.single.expiry %}
+            FROM {{ rule.table }} AS t
+{%- else %}
+            FROM (
+                SELECT {{ rule.single.read_key }}
+                FROM {{ rule.table }} AS t
+{%- for predicate in pass.predicates %}
+                {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
+{%- endfor %}
+                ORDER BY {{ pass.order }}
+                LIMIT 1000000
+            ) AS r
+            STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+{%- endif %}
+{%- for predicate in pass.backlog %}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="            ") }}
+{%- endfor %}
+            LIMIT 1000000
+{%- if rule.single.passes | length > 1 %}
+        ){% if not loop.last %}
+        UNION ALL{% endif %}{% endif %}
+{%- endfor %}
+    ) AS n
+{%- else %}
     SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}) / 1e6 AS age
     FROM (
         SELECT {{ rule.ended }} AS ended
@@ -913,6 +971,7 @@ FROM (
 {%- endif %}
         LIMIT 1000000
     ) AS n
+{%- endif %}
 ) AS b
 CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
 {%- endfor %};

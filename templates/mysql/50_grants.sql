@@ -40,6 +40,10 @@ GRANT SELECT ON {{ definition.table }} TO {{ owner }};
 --# grant select on {{ table }}
 GRANT SELECT ON {{ table }} TO {{ owner }};
 {% endfor %}
+{%- for rule in rules %}{% if rule.single %}{% for reference in rule.single.references -%}
+--# grant select on {{ reference }}
+GRANT SELECT ON {{ reference }} TO {{ owner }};
+{% endfor %}{% endif %}{% endfor %}
 {%- if maria %}
 -- A role does not see the bodies of its own routines without it; verify() compares them.
 --# grant bodies

@@ -133,7 +133,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.timed %}batch_rows{% else %}batch_families{% endif %}', v_batch);
+            CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}', v_batch);
             CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
             CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -262,6 +262,9 @@ SET o_document = CONCAT(
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
+{%- if rule.single %}
+        ', "passes": [', v_passes, ']',
+{%- endif %}
 {%- if rule.per and rule.opt_in %}
         ', "without_policy": ', v_without,
 {%- endif %}
@@ -385,3 +388,21 @@ AND (
     OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
 )
 {%- endmacro not_newest %}
+
+{#- Deletes the rows of work_gone, v_count of them. -#}
+{% macro delete_rows(control, rule) -%}
+DELETE t
+        FROM {{ control }}.work_gone AS g
+        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }};
+        SET v_gone = ROW_COUNT();
+        IF v_gone <> v_count THEN
+            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', {{ rule.table_literal }}), 128);
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
+        END IF;
+{%- endmacro delete_rows %}
+
+{#- The time of a row as PostgreSQL writes it, as a JSON text. -#}
+{% macro time_of_row(time, zoned) -%}
+COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ time }}, '%Y-%m-%dT%H:%i:%s.%f'))), {% if zoned %}'+00:00"'{% else %}'"'{% endif %}), 'null')
+{%- endmacro time_of_row %}

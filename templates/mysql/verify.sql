@@ -47,7 +47,13 @@ SELECT @@GLOBAL.event_scheduler AS event_scheduler, e.status, e.interval_value, 
 FROM information_schema.events AS e
 WHERE e.event_schema = {{ control_literal }};
 {% for rule in rules %}
-{% if rule.timed %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
+{% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
+--# rows of {{ rule.name }}
+SELECT COUNT(*) AS n
+FROM {{ rule.table }} AS t
+WHERE {% for condition in rule.single.conditions %}{{ condition }}
+  AND {% endfor %}{{ rule.single.goes | indent(prefix="  ") }};
+{% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
     DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended,
@@ -57,4 +63,4 @@ WHERE {{ rule.eligible | join(sep="
   AND ") }}
 GROUP BY 1
 ORDER BY 1;
-{% endfor %}
+{% endif %}{% endfor %}

@@ -8,7 +8,6 @@ use super::retention::retention;
 use super::timed;
 use super::{DAY, Family, conditions, end_time, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
@@ -38,7 +37,6 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     timed::refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
-    check_dialects(spec, rule, diagnostics);
     if rule.root.is_none() {
         let help = "add `root = \"…\"`: the table whose rows go";
         diagnostics.push(missing(name, "root", help));
@@ -94,22 +92,6 @@ pub(super) fn rule(
         report,
         order,
     })
-}
-
-/// These rules are made for PostgreSQL so far.
-fn check_dialects(spec: &Spec, rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
-    let others = spec.dialects.as_ref().is_none_or(|dialects| {
-        let mut listed = dialects.get_ref().iter();
-        listed.any(|dialect| *dialect.get_ref() != Dialect::Postgres)
-    });
-    if let (Some(strategy), true) = (&rule.strategy, others) {
-        diagnostics.push(Diagnostic::error(
-            "strategy-of-one-dialect",
-            strategy.span(),
-            "rules of this strategy are generated for PostgreSQL only",
-            "write `dialects = [\"postgres\"]` into the spec",
-        ));
-    }
 }
 
 /// What a strategy makes of its fields: why rows go, the column by which a run goes through the table first (none: the

@@ -70,6 +70,12 @@ field.",
 column and its final values.",
     ),
     (
+        "end-outside-root",
+        "\
+`max(table.column)` must name a table whose rows name the key of the rule's root by one column: with the last of them a \
+root ended. Rows further down, and relation tables with two ends, cannot say it.",
+    ),
+    (
         "field-of-other-strategy",
         "\
 Each strategy has its own fields. A field of another one would be ignored, and whoever wrote it would believe in it.",
@@ -138,6 +144,12 @@ stand between double quotes, texts after `unless` between single quotes.",
     (
         "managed-and-ignored",
         "A table stands both under `[tables]` and under `[ignore]`. It is one or the other.",
+    ),
+    (
+        "max-of-one-dialect",
+        "\
+`end_time = \"max(table.column)\"` is generated for PostgreSQL only. A spec for other servers as well needs a column of the \
+root table for the end.",
     ),
     (
         "minimum-without-end-time",
@@ -253,6 +265,12 @@ and does not know the single rows that something would have to let go of.",
         "\
 A column of an edge with `set null` is also part of a key of its table or of another edge. Once it is NULL, nothing says \
 any more what else the row belongs to.",
+    ),
+    (
+        "start-without-max",
+        "\
+`start_time` is for roots whose end stands in another table (`end_time = \"max(table.column)\"`): no index finds these by \
+their end, so they are looked for by their start. Where the root table itself says when a root ended, it says nothing.",
     ),
     (
         "table-outside-family",

@@ -200,3 +200,13 @@ AND (
     OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
 )
 {%- endmacro not_newest %}
+
+{#- When root i ended by its rows of another table, as e. -#}
+{% macro last_end(rule) -%}
+CROSS JOIN LATERAL (
+    -- It ended with the last of its rows of {{ rule.last.table_name }}, once each of them has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at its {{ rule.last.otherwise_name }}{% endif %}.
+    SELECT CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
+    FROM {{ rule.last.table }} AS t
+    WHERE t.{{ rule.last.names }} = i.{{ rule.key }}
+) AS e
+{%- endmacro last_end %}

@@ -81,6 +81,7 @@ pub(super) fn rule(
             None => tables.tables[root.0].key.first()?.clone(),
         },
         otherwise: None,
+        last: None,
         timed: None,
         single: Some(single),
         hierarchy: Vec::new(),

@@ -1652,7 +1652,14 @@ fn stands_in(last: &Last, dialect: Dialect) -> String {
 }
 
 fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
-    let keys = if edge.parent == rule.root {
+    let keys = if edge.parent == rule.root && rule.single.is_some() {
+        // They are handed to the function that deletes what belongs to them.
+        let members = members(dialect);
+        EdgeView {
+            keys: members.keys_of_rows.clone(),
+            ..members
+        }
+    } else if edge.parent == rule.root {
         members(dialect)
     } else {
         let variable = match dialect {

@@ -28,7 +28,8 @@ to one parent is no cycle; rows of one table that belong together are linked by 
         "\
 The rule empties a table to whose rows those of another table belong, but does not list that table: its rows would be \
 left behind as orphans. List it before the parent, or take the edge out if it is a mere reference. Rules of single rows \
-(`expiry`, `orphan`, `keep-last`) list no tables: they are for tables that no other table belongs to.",
+list no tables: `expiry` and `keep-last` are for tables that no other table belongs to; `orphan` takes along what belongs \
+to its rows.",
     ),
     (
         "composite-key",
@@ -184,6 +185,18 @@ that expression. MariaDB has no such indexes, and every batch would read the who
         "\
 With `opt_in = true` only scopes with a policy are cleaned, and each policy brings a retention of its own: what `from` or \
 `by_value` says would never count. Without it, policies override the source one by one.",
+    ),
+    (
+        "orphan-referred-to",
+        "\
+Orphans go with all rows that belong to them, over any number of edges. They do not ask for rows that keep those \
+(`restrict`), and let go of none (`set null`): a rule by end time does.",
+    ),
+    (
+        "orphans-of-one-dialect",
+        "\
+Orphans of a table to which others belong go with these on PostgreSQL only. Elsewhere `orphan` is for tables that no other \
+table belongs to.",
     ),
     (
         "out-of-range",

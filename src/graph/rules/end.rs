@@ -187,7 +187,7 @@ fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagno
 }
 
 /// Whether the spec is for a server of that kind.
-fn serves(spec: &Spec, kind: impl Fn(Dialect) -> bool) -> bool {
+pub(super) fn serves(spec: &Spec, kind: impl Fn(Dialect) -> bool) -> bool {
     spec.dialects.as_ref().is_none_or(|dialects| {
         let mut listed = dialects.get_ref().iter();
         listed.any(|dialect| kind(*dialect.get_ref()))

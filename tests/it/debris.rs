@@ -221,7 +221,9 @@ fn keys(world: &World) -> [Vec<i32>; 6] {
 
 fn keys_in(database: &mut Database) -> [Vec<i32>; 6] {
     TABLES.map(|table| {
-        let texts = database.texts(&format!("SELECT t.id::text FROM {table} AS t ORDER BY t.id"));
+        let texts = database.texts(&format!(
+            "SELECT t.id::text FROM {table} AS t ORDER BY t.id"
+        ));
         texts
             .iter()
             .map(|text| text.parse().expect("a key"))

@@ -212,10 +212,17 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
             for column in conditions
                 .chain([&rule.end_time])
                 .chain(&rule.otherwise)
+                .chain(rule.last.iter().flat_map(|last| &last.otherwise))
                 .chain(&rule.retention.per)
                 .chain(newest_columns(rule))
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
+            }
+        }
+        if let Some(last) = &rule.last {
+            let table = graph.table(last.table);
+            if let Some(live) = catalog.tables.get(&table.name) {
+                column_finding(table, &last.time, catalog.dialect, live, &mut found);
             }
         }
         if let Some(definition) = rule.retention.definition() {

@@ -211,10 +211,13 @@ pub struct Rule {
     /// Rows of the root table that are final: every listed column has one of the listed values.
     pub r#final: Vec<Condition>,
     /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
-    /// without a time has the first column here by which a run goes through the table.
+    /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
+    /// another table, the time at which a root began.
     pub end_time: Column,
     /// What stands in for an end time that is NULL; of the same type.
     pub otherwise: Option<Column>,
+    /// The rows with whose last one a row of the root table ended, where it does not say so itself.
+    pub last: Option<Last>,
     /// What a rule has whose rows go by a time of their own, not by the end of their family.
     pub timed: Option<Timed>,
     /// What a rule has whose rows go one by one, each for what it is itself.
@@ -244,6 +247,20 @@ pub struct Condition {
     pub column: Column,
     /// At least one value, all integers or all texts.
     pub values: Vec<Literal>,
+}
+
+/// Rows of another table that say when a row of the root table ended: with the last of them. Its end is unknown while one
+/// of them is not over, or where it has none.
+#[derive(Clone, Debug)]
+pub struct Last {
+    /// Their table; its rows belong to those of the root table.
+    pub table: TableId,
+    /// Its column that names the row of the root table.
+    pub names: Column,
+    /// When such a row was over.
+    pub time: Column,
+    /// The column of the root table that stands in where the end is unknown; of the same type.
+    pub otherwise: Option<Column>,
 }
 
 /// A relation table whose rows say: `parent`'s member has the descendant `child`.

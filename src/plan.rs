@@ -251,11 +251,15 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
             ),
         };
     }
-    if rule.single.is_some() {
+    if rule.single.is_some() && id == rule.root {
+        let why = match rule.order.len() {
+            1 => "each row for itself",
+            _ => "each row with what belongs to it",
+        };
         return Step {
             table: id,
             edges: Vec::new(),
-            why: format!("{}: each row for itself.", table.name),
+            why: format!("{}: {why}.", table.name),
         };
     }
     if id == rule.root {

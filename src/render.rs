@@ -8,16 +8,18 @@ use sha2::{Digest, Sha256};
 use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Document, Edge, Figure, Graph, Kind, ReportField, Rule, Shared, Single,
+    Artifact, Column, Document, Edge, Figure, Graph, Kind, Last, ReportField, Rule, Shared, Single,
     TableId, Window,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge};
 use keeps::KeepView;
+use last::LastView;
 use newest::NewestView;
 use releases::ReleaseView;
 use via::ViaView;
 
 mod keeps;
+mod last;
 mod mysql_probes;
 mod newest;
 mod releases;
@@ -345,6 +347,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             }
         }
         probes.extend(newest::probe(graph, rule, &view, dialect));
+        probes.extend(last::probe(graph, rule, &view, &keys(purge.id_kind)));
         probes.extend(releases::probes(graph, purge, dialect, keys));
         for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
             let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
@@ -767,6 +770,11 @@ struct RuleView {
     ended: String,
     ended_name: String,
     otherwise: bool,
+    /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
+    last: Option<LastView>,
+    start_name: String,
+    /// What the time is called by which roots are searched, where they are looked for.
+    along: &'static str,
     candidates: Vec<String>,
     eligible: Vec<String>,
     closed: bool,
@@ -940,7 +948,8 @@ struct TableView {
 struct RootView {
     name: String,
     table: String,
-    key: String,
+    /// The column on which the right to lock rows is given.
+    column: String,
 }
 
 #[derive(Serialize, Clone)]
@@ -999,9 +1008,15 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
                 .map(|edge| orphan_view(graph, *id, edge, dialect))
         })
         .collect();
-    let mut roots: Vec<TableId> = graph.rules.iter().map(|rule| rule.root).collect();
-    roots.sort();
-    roots.dedup();
+    let mut roots: Vec<(TableId, &str)> = graph
+        .rules
+        .iter()
+        .map(|rule| (rule.root, graph.table(rule.root).key[0].name.as_str()))
+        .collect();
+    let lasts = graph.rules.iter().filter_map(|rule| rule.last.as_ref());
+    roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
+    roots.sort_by_key(|(table, _)| *table);
+    roots.dedup_by_key(|(table, _)| *table);
     let per_rule = |suffixes: &[&str]| -> Vec<String> {
         graph
             .rules
@@ -1082,8 +1097,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .collect(),
         roots: roots
             .iter()
-            .map(|id| graph.table(*id))
-            .map(|table| RootView { name: escaped(dialect, &table.name), table: dialect.qualified(home(graph, dialect), &table.name), key: dialect.ident(&table.key[0].name) })
+            .map(|(id, column)| (&graph.table(*id).name, column))
+            .map(|(table, column)| RootView { name: escaped(dialect, table), table: dialect.qualified(home(graph, dialect), table), column: dialect.ident(column) })
             .collect(),
         routines: Vec::new(),
         auditor_routines,
@@ -1386,7 +1401,10 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         ),
         format!("{is_final} AS final"),
         format!("{is_root} AS root"),
-        format!("{ended} AS ended"),
+        match &rule.last {
+            None => format!("{ended} AS ended"),
+            Some(last) => format!("{} AS ended", stands_in(last, dialect)),
+        },
     ];
     level_columns.extend(per.map(|column| format!("i.{} AS scope", dialect.ident(&column.name))));
     let mut steps: Vec<StepView> = purge
@@ -1558,16 +1576,20 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
-        end_time_name: match &rule.otherwise {
-            None => escaped(dialect, &rule.end_time.name),
-            Some(other) => escaped(dialect, &format!("{} or {}", rule.end_time.name, other.name)),
+        end_time_name: match (&rule.otherwise, last::name(graph, rule, dialect)) {
+            (_, Some(name)) => name,
+            (None, None) => escaped(dialect, &rule.end_time.name),
+            (Some(other), None) => escaped(dialect, &format!("{} or {}", rule.end_time.name, other.name)),
         },
         ended,
-        ended_name: match &rule.otherwise {
-            None => dialect.ident(&rule.end_time.name),
-            Some(_) => "ended".to_owned(),
+        ended_name: match (&rule.otherwise, &rule.last) {
+            (None, None) => dialect.ident(&rule.end_time.name),
+            _ => "ended".to_owned(),
         },
         otherwise: rule.otherwise.is_some(),
+        last: last::view(graph, rule, dialect),
+        start_name: escaped(dialect, &rule.end_time.name),
+        along: if rule.last.is_some() { "started" } else { "ended" },
         candidates,
         eligible: if !by_end(rule) && rule.candidates.is_empty() {
             vec!["true".to_owned()]
@@ -1621,8 +1643,23 @@ fn ended(rule: &Rule, dialect: Dialect) -> String {
     }
 }
 
+/// The end of row `i` of the root table where its rows of another table do not say it.
+fn stands_in(last: &Last, dialect: Dialect) -> String {
+    match &last.otherwise {
+        Some(column) => format!("i.{}", dialect.ident(&column.name)),
+        None => format!("NULL::{}", dialect.kind(last.time.kind)),
+    }
+}
+
 fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
-    let keys = if edge.parent == rule.root {
+    let keys = if edge.parent == rule.root && rule.single.is_some() {
+        // They are handed to the function that deletes what belongs to them.
+        let members = members(dialect);
+        EdgeView {
+            keys: members.keys_of_rows.clone(),
+            ..members
+        }
+    } else if edge.parent == rule.root {
         members(dialect)
     } else {
         let variable = match dialect {

@@ -140,14 +140,22 @@ pub struct Rule {
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// When a row of the root table ended: `column [timestamp | timestamptz]`. With `else other_column` that one stands in
-    /// where the first is NULL; where both are, the row is undated. MariaDB has no index for it.
+    /// where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
+    /// time at which the last of its rows of another table was over: unknown while the column is NULL in one of them, or
+    /// where there are none. For PostgreSQL, and only with `start_time`.
     #[schemars(
         with = "String",
         example = &"end_time",
         example = &"ended_at timestamptz",
-        example = &"ended_at timestamptz else updated_at"
+        example = &"ended_at timestamptz else updated_at",
+        example = &"max(step.completed_at) else updated_at"
     )]
     pub end_time: Option<Text>,
+    /// When a row of the root table began: `column [timestamp | timestamptz]`. Where `end_time` stands in another table, roots
+    /// are looked for by this; one that began after the cutoff has not ended before it.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"created_at")]
+    pub start_time: Option<Text>,
     /// Relation tables that link a member to its descendants: `table: parent_column -> child_column`.
     #[serde(default)]
     #[schemars(

@@ -3,15 +3,17 @@
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` what is measured:
-//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda). Exits with 1 when a
-//! bar is missed.
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda, airflow). Exits with
+//! 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
 
+mod airflow;
 mod camunda;
 mod data;
 mod innodb;
 mod report;
+mod system;
 
 use std::env;
 use std::fs;
@@ -124,6 +126,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("camunda") {
         camunda::measure(&mut report)?;
+    }
+    if plan.wants("airflow") {
+        airflow::measure(&mut report)?;
     }
     Ok(report)
 }

@@ -74,6 +74,28 @@ impl Report {
         }
     }
 
+    /// The longest transactions of windrow and of another, in milliseconds; runs of one round have the same index.
+    pub(crate) fn longest(&mut self, other: &str, ours: &[f64], theirs: &[f64], bar: Option<f64>) {
+        self.range(&format!("{other}: longest transaction, ms"), theirs, 0);
+        let ratios: Vec<f64> = ours
+            .iter()
+            .zip(theirs)
+            .map(|(our, their)| their / our)
+            .collect();
+        self.range(
+            &format!("{other} / windrow, longest transaction"),
+            &ratios,
+            1,
+        );
+        if let Some(bar) = bar {
+            let ratio = median(&ratios);
+            self.bar(
+                format!("longest transaction at most 1/{bar} of that of {other}: 1/{ratio:.1}"),
+                ratio >= bar,
+            );
+        }
+    }
+
     pub(crate) fn batches(&mut self, batches: i64, longest: &[f64]) {
         self.line("batches", batches.to_string());
         self.line("longest batch transaction, ms", range(longest, 0));

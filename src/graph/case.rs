@@ -1,8 +1,8 @@
 //! The names of tables and columns in a graph, and how a server writes them.
 
 use super::{
-    Artifact, Column, Condition, Definition, Edge, Graph, Link, Member, Need, Newest, Reference,
-    Retention, Rule, Single, Source, Table, Timed,
+    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest,
+    Reference, Retention, Rule, Single, Source, Table, Timed,
 };
 use crate::dialect::Dialect;
 
@@ -99,6 +99,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         r#final,
         end_time,
         otherwise,
+        last,
         timed,
         single,
         hierarchy,
@@ -115,6 +116,16 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
     found.extend(of_conditions(r#final));
     found.push(&mut end_time.name);
     found.extend(of_columns(otherwise));
+    if let Some(last) = last {
+        let Last {
+            table: _,
+            names,
+            time,
+            otherwise,
+        } = last;
+        found.extend([&mut names.name, &mut time.name]);
+        found.extend(of_columns(otherwise));
+    }
     found.extend(timed.iter_mut().flat_map(of_timed));
     found.extend(single.iter_mut().flat_map(of_single));
     for link in hierarchy {
@@ -265,6 +276,13 @@ hierarchy = ["link_: upper_id_ -> lower_id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
 retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
 keep = { newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }
+[rules.lasting]
+strategy = "end-time"
+root = "root_"
+final = { state_ = 2 }
+start_time = "started_"
+end_time = "max(part_.done_) else touched_"
+retention = { default = "30d" }
 [rules.timing]
 strategy = "removal-time"
 root = "dated_"

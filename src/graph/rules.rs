@@ -1,5 +1,6 @@
 //! Rules: who is eligible, when, and how much at once.
 
+mod end;
 mod retention;
 pub(super) mod single;
 pub(super) mod timed;
@@ -9,7 +10,6 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean, nearest};
-use crate::dialect::Dialect;
 use crate::graph::names;
 use crate::graph::tables::Resolved;
 use crate::graph::{
@@ -131,11 +131,6 @@ fn rule(
         }
         conditions(written.get_ref(), diagnostics)
     });
-    let end_time = rule
-        .end_time
-        .as_ref()
-        .and_then(|written| end_time_or(spec, text, written, diagnostics));
-    let (end_time, otherwise) = end_time.map_or((None, None), |(one, other)| (Some(one), other));
     let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
     let newest = rule
         .keep
@@ -150,16 +145,19 @@ fn rule(
         rule: &rule.root,
         order: &order,
     };
+    let end = end::end(text, name, rule, &family, diagnostics);
     let hierarchy = hierarchy(text, rule, root, &family, diagnostics);
     let artifacts = artifacts(&rule.artifacts, &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
+    let end = end?;
     Some(Rule {
         name: name.get_ref().clone(),
         root: root?,
         candidates,
         r#final: finals,
-        end_time: end_time?,
-        otherwise,
+        end_time: end.time,
+        otherwise: end.otherwise,
+        last: end.last,
         timed: None,
         single: None,
         hierarchy,
@@ -328,50 +326,6 @@ fn end_time(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Op
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
     time_column(&read, written, diagnostics)
-}
-
-/// An end time with the column that stands in for it.
-fn end_time_or(
-    spec: &Spec,
-    text: &str,
-    written: &Text,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(Column, Option<Column>)> {
-    let read = grammar::end_time(text, written)
-        .map_err(|diagnostic| diagnostics.push(*diagnostic))
-        .ok()?;
-    let column = time_column(&read.column, written, diagnostics)?;
-    let Some(otherwise) = read.otherwise else {
-        return Some((column, None));
-    };
-    names::identifier(&otherwise, "column", diagnostics);
-    if *otherwise.get_ref() == column.name {
-        diagnostics.push(Diagnostic::error(
-            "duplicate-value",
-            otherwise.span(),
-            format!("`{}` stands in for itself", column.name.escape_debug()),
-            "name another column, or leave `else` out: undated rows are reported then",
-        ));
-    }
-    let mariadb = spec.dialects.as_ref().is_none_or(|dialects| {
-        let mut listed = dialects.get_ref().iter();
-        listed.any(|dialect| *dialect.get_ref() == Dialect::Mariadb)
-    });
-    if mariadb {
-        diagnostics.push(Diagnostic::error(
-            "no-index-on-expression",
-            otherwise.span(),
-            format!(
-                "MariaDB has no index on `{}` or, where that is NULL, `{}`",
-                column.name.escape_debug(),
-                otherwise.get_ref().escape_debug()
-            ),
-            "write `dialects` without \"mariadb\" into the spec; or give the table a generated column that holds the one or the other, and name that column",
-        ));
-    }
-    let kind = column.kind;
-    let name = otherwise.get_ref().clone();
-    Some((column, Some(Column { name, kind })))
 }
 
 /// A rule lacks a field.

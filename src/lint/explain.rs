@@ -28,7 +28,8 @@ to one parent is no cycle; rows of one table that belong together are linked by 
         "\
 The rule empties a table to whose rows those of another table belong, but does not list that table: its rows would be \
 left behind as orphans. List it before the parent, or take the edge out if it is a mere reference. Rules of single rows \
-(`expiry`, `orphan`, `keep-last`) list no tables: they are for tables that no other table belongs to.",
+list no tables: `expiry` and `keep-last` are for tables that no other table belongs to; `orphan` takes along what belongs \
+to its rows.",
     ),
     (
         "composite-key",
@@ -68,6 +69,12 @@ field.",
         "\
 `final` says which rows will not change any more; without it a running instance could be deleted. Name at least one \
 column and its final values.",
+    ),
+    (
+        "end-outside-root",
+        "\
+`max(table.column)` must name a table whose rows name the key of the rule's root by one column: with the last of them a \
+root ended. Rows further down, and relation tables with two ends, cannot say it.",
     ),
     (
         "field-of-other-strategy",
@@ -140,6 +147,12 @@ stand between double quotes, texts after `unless` between single quotes.",
         "A table stands both under `[tables]` and under `[ignore]`. It is one or the other.",
     ),
     (
+        "max-of-one-dialect",
+        "\
+`end_time = \"max(table.column)\"` is generated for PostgreSQL only. A spec for other servers as well needs a column of the \
+root table for the end.",
+    ),
+    (
         "minimum-without-end-time",
         "\
 A stored removal time holds the retention already. What `minimum` adds is a bound that no removal time can undercut: \
@@ -172,6 +185,18 @@ that expression. MariaDB has no such indexes, and every batch would read the who
         "\
 With `opt_in = true` only scopes with a policy are cleaned, and each policy brings a retention of its own: what `from` or \
 `by_value` says would never count. Without it, policies override the source one by one.",
+    ),
+    (
+        "orphan-referred-to",
+        "\
+Orphans go with all rows that belong to them, over any number of edges. They do not ask for rows that keep those \
+(`restrict`), and let go of none (`set null`): a rule by end time does.",
+    ),
+    (
+        "orphans-of-one-dialect",
+        "\
+Orphans of a table to which others belong go with these on PostgreSQL only. Elsewhere `orphan` is for tables that no other \
+table belongs to.",
     ),
     (
         "out-of-range",
@@ -253,6 +278,12 @@ and does not know the single rows that something would have to let go of.",
         "\
 A column of an edge with `set null` is also part of a key of its table or of another edge. Once it is NULL, nothing says \
 any more what else the row belongs to.",
+    ),
+    (
+        "start-without-max",
+        "\
+`start_time` is for roots whose end stands in another table (`end_time = \"max(table.column)\"`): no index finds these by \
+their end, so they are looked for by their start. Where the root table itself says when a root ended, it says nothing.",
     ),
     (
         "table-outside-family",

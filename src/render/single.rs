@@ -16,6 +16,8 @@ pub(super) struct SingleView {
     expiry: bool,
     orphan: bool,
     keep_last: bool,
+    /// Whether rows of other tables go with those of the table.
+    family: bool,
     /// Whether there is a time from which a retention counts.
     aged: bool,
     /// That time, and what it must lie before, counted from `p_as_of` and `p_retention`, in the zone of the application;
@@ -187,6 +189,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
         keep_last: matches!(single, Single::KeepLast { .. }),
+        family: rule.order.len() > 1,
         aged: aged.is_some(),
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),

@@ -37,9 +37,11 @@ pub struct EdgeText {
     pub alone: bool,
 }
 
-/// `column [type] [else column]`.
+/// `column [type] [else column]`, or `max(table.column [type]) [else column]`.
 #[derive(Clone, Debug)]
 pub struct EndTimeText {
+    /// The table of the column, where it is not the root table: the last of its rows counts.
+    pub table: Option<Text>,
     /// The column.
     pub column: ColumnText,
     /// The column that stands in where it is NULL, of the same type.
@@ -136,20 +138,35 @@ pub fn column(text: &str, whole: &Text) -> Result<ColumnText, Box<Diagnostic>> {
     Ok(column)
 }
 
-/// Reads `column [type] [else column]`.
+/// Reads `column [type] [else column]`, or `max(table.column [type]) [else column]`.
 pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
         whole,
-        "write `column`, or `column type`, and `else column` if another one stands in where it is NULL",
+        "write `column`, or `column type`, or `max(table.column)` for the last of the rows of another table, \
+         and `else column` if another one stands in where that is unknown",
     )?;
+    let table = if cursor.take_call("max") {
+        let table = cursor.name("a table")?;
+        cursor.expect(&Token::Dot)?;
+        Some(table)
+    } else {
+        None
+    };
     let column = cursor.column()?;
+    if table.is_some() {
+        cursor.expect(&Token::Close)?;
+    }
     let otherwise = match cursor.take_word("else") {
         true => Some(cursor.name("a column")?),
         false => None,
     };
     cursor.end()?;
-    Ok(EndTimeText { column, otherwise })
+    Ok(EndTimeText {
+        table,
+        column,
+        otherwise,
+    })
 }
 
 /// Reads `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or the form of several columns.
@@ -433,6 +450,14 @@ impl<'a> Cursor<'a> {
         self.take(&Token::Word(word.to_owned()))
     }
 
+    /// Takes the word and the parenthesis behind it, if that is what stands here.
+    fn take_call(&mut self, word: &str) -> bool {
+        let behind = self.tokens.get(self.at + 1);
+        behind.is_some_and(|(next, _)| *next == Token::Open)
+            && self.take_word(word)
+            && self.take(&Token::Open)
+    }
+
     fn expect(&mut self, token: &Token) -> Result<(), Box<Diagnostic>> {
         if self.take(token) {
             Ok(())
@@ -624,6 +649,25 @@ mod tests {
             mistake("\"a, b -> t(c, d) unless 0\""),
             "expected the end here"
         );
+    }
+
+    #[test]
+    fn an_end_may_be_that_of_other_rows() {
+        let end = read("\"max(t.a timestamptz) else b\"", end_time).expect("an end time");
+        let kind = end.column.kind.map(Spanned::into_inner);
+        assert_eq!(kind.as_deref(), Some("timestamptz"));
+        let names = [end.table, Some(end.column.name), end.otherwise];
+        assert_eq!(
+            names.map(|name| name.map(Spanned::into_inner)),
+            ["t", "a", "b"].map(|name| Some(name.to_owned()))
+        );
+        // A column may have that name, too.
+        let column = read("\"max timestamp\"", end_time).expect("an end time");
+        assert_eq!(column.column.name.get_ref(), "max");
+        let mistake = |raw: &str| read(raw, end_time).map(|_| ()).expect_err("a mistake").1;
+        assert_eq!(mistake("\"max(a)\""), "expected `.` here");
+        assert_eq!(mistake("\"max(t.a, b)\""), "expected `)` here");
+        assert_eq!(mistake("\"min(t.a)\""), "expected the end here");
     }
 
     #[test]

@@ -83,6 +83,9 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, tex
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
+{%- if rule.last %}
+-- No index has their end. What has ended before the cutoff has begun before it: the cursor goes by {{ rule.start_name }}.
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
     p_as_of      timestamptz,
@@ -92,7 +95,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
     p_after_key  {{ rule.key_type }},
     p_limit      bigint
 )
-RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }})
+RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }}{% if rule.last %}, started {{ rule.time_type }}{% endif %})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -102,28 +105,37 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per and rule.opt_in %}
-    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}
+    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
     CROSS JOIN LATERAL (
-        SELECT i.{{ rule.key }}, {{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}
+        SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
         FROM {{ rule.table }} AS i
+{%- if rule.last %}
+        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
+{%- endif %}
         WHERE i.{{ rule.per }} = s.scope
           AND {{ rule.ended }} < s.cutoff
           AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
+{%- if rule.last %}
+          AND {{ rule.last.ended }} < s.cutoff
+{%- endif %}
 {%- if rule.newest %}
           {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit
     ) AS r
-    ORDER BY r.{{ rule.ended_name }}, r.{{ rule.key }}
+    ORDER BY r.{% if rule.last %}started{% else %}{{ rule.ended_name }}{% endif %}, r.{{ rule.key }}
     LIMIT p_limit;
 {%- else %}
-    SELECT i.{{ rule.key }}{{ rule.key_cast }}, {{ rule.ended }}
+    SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
     FROM {{ rule.table }} AS i
+{%- if rule.last %}
+    {{ w::last_end(rule=rule) | indent }}
+{%- endif %}
     {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
         ON s.scope = i.{{ rule.per }}
@@ -135,6 +147,11 @@ BEGIN
       AND {{ rule.ended }} < coalesce(s.cutoff, (
           SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
       ))
+      {%- endif %}
+      {%- if rule.last %}
+      AND {{ rule.last.ended }} < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
+          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
+      ){% if rule.per %}){% endif %}
       {%- endif %}
       AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
 {%- for predicate in rule.eligible %}
@@ -150,7 +167,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_next
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text, {{ rule.time_type }}, {{ rule.key_type }}, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; {{ rule.name }}_judge decides. [body @body@]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), {% if rule.last %}those that began first at first{% else %}oldest first{% endif %}. Reads only; {{ rule.name }}_judge decides. [body @body@]';
 
 {%- if rule.keeps | length > 0 %}
 
@@ -334,6 +351,30 @@ BEGIN
 {%- endfor %}
         END IF;
         EXIT WHEN n_id IS NULL;
+{%- if rule.last %}
+
+        -- When they ended, read after they were locked: with the last of their rows of {{ rule.last.table_name }}, once each of these has a
+        -- {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at their {{ rule.last.otherwise_name }}{% endif %}. Those rows are locked as well, so that none of them changes any more.
+{%- for locking in [true, false] %}
+        {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
+            SELECT array_agg(coalesce(e.ended, m.ended) ORDER BY m.position)
+            INTO n_ended
+            FROM unnest(n_id, n_ended) WITH ORDINALITY AS m(id, ended, position)
+            LEFT JOIN (
+                SELECT l.root, CASE WHEN bool_and(l.ended IS NOT NULL) THEN max(l.ended) END AS ended
+                FROM (
+                    SELECT t.{{ rule.last.names }} AS root, t.{{ rule.last.time }} AS ended
+                    FROM {{ rule.last.table }} AS t
+                    WHERE t.{{ rule.last.names }} = ANY (n_id)
+{%- if locking %}
+                    FOR UPDATE
+{%- endif %}
+                ) AS l
+                GROUP BY l.root
+            ) AS e ON e.root = m.id;
+{%- endfor %}
+        END IF;
+{% endif %}
         -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
         v_doubt := v_doubt || ARRAY(
             SELECT m.id
@@ -598,56 +639,9 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+    'Expands p_roots to their families and decides which may go: every member final, ended{% if rule.last %} (by {{ rule.end_time_name }}){% endif %} before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
 
--- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
---# create function {{ control }}.{{ rule.name }}_rows
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.id_type }}[])
-RETURNS bigint[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-{%- for collect in rule.collects %}
-    {{ collect.variable }} {{ collect.key_type }}[];
-{%- endfor %}
-    v_rows bigint[] := '{}';
-BEGIN
-{%- for collect in rule.collects %}
-    {{ collect.variable }} := ARRAY(
-{%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
-{%- if not loop.last %}
-        UNION{% endif %}
-{%- endfor %}
-    );
-{%- endfor %}
-{%- for step in rule.steps %}
-
-    -- {{ step.why }}
-    v_rows := v_rows || (
-{%- if step.edges | length == 1 %}
-        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }})
-{%- else %}
-        SELECT count(*)
-        FROM (
-{%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
-{%- if not loop.last %}
-            UNION{% endif %}
-{%- endfor %}
-        ) AS t
-{%- endif %}
-    );
-{%- endfor %}
-    RETURN v_rows;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_rows
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]';
+{{ w::rows_below(control=control, rule=rule) }}
 
 -- {{ rule.name }}_batch: deletes the families of the given roots that may go, in the caller's transaction.
 --# create function {{ control }}.{{ rule.name }}_batch
@@ -706,31 +700,11 @@ BEGIN
 {%- if rule.via %}
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-{%- for step in rule.steps %}
-            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
-{%- endfor %}
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    );
+    v_watched := {{ w::watched(rule=rule) }};
 {%- endif %}
 
 {%- for collect in rule.collects %}
-    {{ collect.variable }} := ARRAY(
-{%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }})
-{%- if not loop.last %}
-        UNION{% endif %}
-{%- endfor %}
-        ORDER BY 1
-    );
+    {{ w::collect(collect=collect) }}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
 
@@ -762,50 +736,7 @@ BEGIN
     END IF;
 {%- endfor %}
 
-    -- {{ step.why }}
-{%- for edge in step.edges %}
-{%- if edge.near %}
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    {{ edge.near }} := {{ edge.keys }};
-    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::numeric - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
-        {{ edge.near }} := ARRAY(
-            SELECT t.{{ edge.column }}::{{ edge.key_type }}
-            FROM {{ step.table }} AS t
-            WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
-            LIMIT cardinality({{ edge.keys }})
-        );
-        IF cardinality({{ edge.near }}) < cardinality({{ edge.keys }}) THEN
-            {{ edge.near }} := ARRAY(SELECT k.id FROM unnest({{ edge.keys }}) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest({{ edge.near }}) AS n(id)));
-        ELSE
-            {{ edge.near }} := {{ edge.keys }};
-        END IF;
-    END IF;
-{%- endif %}
-    DELETE FROM {{ step.table }} AS t
-{%- if edge.via %}
-    USING {{ edge.via.table }} AS p
-    WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
-      AND {{ edge.via.on }};
-{%- else %}
-    WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %});
-{%- endif %}
-{%- if loop.first %}
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-{%- else %}
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
-{%- endif %}
-{%- if edge.via %}
-    -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-{%- endif %}
-{%- endfor %}
-    o_rows[{{ step.position }}] := v_rows;
+    {{ w::delete_step(step=step) }}
 {%- endfor %}
     IF v_rows <> cardinality(o_members) THEN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
@@ -813,32 +744,12 @@ BEGIN
     END IF;
 
 {% if not rule.via %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-{%- for step in rule.steps %}
-            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
-{%- endfor %}
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
+    IF {{ w::watched(rule=rule) }} THEN
 {%- else %}    IF v_watched THEN
 {%- endif %}
 {%- for step in rule.steps %}
 {%- if step.plain | length > 0 %}
-        IF EXISTS (
-            SELECT FROM {{ step.table }} AS t
-            WHERE {% for edge in step.plain %}{% if not loop.first %}
-               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endfor %}
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
+        {{ w::kept_silently(step=step) }}
 {%- endif %}
 {%- endfor %}
     END IF;
@@ -852,6 +763,9 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type
     'Deletes, in the caller''s transaction, the families of p_roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
+{%- if rule.last %}
+-- Only those that began before the cutoff are looked at.
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_undated
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
 RETURNS {{ rule.key_type }}[]
@@ -871,7 +785,32 @@ AS $windrow$
 {%- elif rule.per %}
           AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
 {%- endif %}
+{%- if rule.last %}
+        UNION ALL
+        -- Those that began before the cutoff, and of which nothing says when they ended.
+        SELECT i.{{ rule.key }}
+        FROM {{ rule.table }} AS i
+{%- if rule.per %}
+        {% if not rule.opt_in %}LEFT {% endif %}JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS s ON s.scope = i.{{ rule.per }}
+{%- endif %}
+        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
+        WHERE {{ rule.ended }} < {% if rule.opt_in %}s.cutoff{% else %}(
+              SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS c
+          )
+{%- if rule.per %}
+          AND {{ rule.ended }} < coalesce(s.cutoff, (
+              SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS c WHERE c.scope IS NULL
+          ))
+{%- endif %}
+{%- endif %}
+          AND {{ rule.last.ended }} IS NULL
+{%- for predicate in rule.eligible %}
+          AND {{ predicate }}
+{%- endfor %}
+        ORDER BY 1
+{%- else %}
         ORDER BY i.{{ rule.key }}
+{%- endif %}
     );
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_undated
@@ -914,10 +853,10 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
 
-    SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
+    SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root)
     INTO v_roots, v_ends
     FROM (
-        SELECT g.root, g.ended
+        SELECT g.root, g.{{ rule.along }}
         FROM {{ control }}.{{ rule.name }}_next(
             v_run.as_of,
             {{ control }}.seconds(v_run.options ->> 'retention'),
@@ -928,7 +867,7 @@ BEGIN
         ) AS g
         -- What a dry run has already counted is still there, but no longer a root to look at.
         WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
-        ORDER BY g.ended, g.root
+        ORDER BY g.{{ rule.along }}, g.root
         LIMIT v_take
     ) AS n;
     IF v_roots IS NULL THEN
@@ -1027,6 +966,9 @@ DECLARE
     v_families  bigint := 0;
     v_batches   bigint := 0;
     v_oldest    {{ rule.time_type }};
+{%- if rule.last %}
+    v_lasts     {{ rule.time_type }}[];  -- when each root ended
+{%- endif %}
     v_samples   {{ rule.key_type }}[] := '{}';
     v_keys      text[];
     v_reasons   text[];
@@ -1045,13 +987,13 @@ BEGIN
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
-        SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
-        INTO v_roots, v_ends
+        SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root){% if rule.last %}, array_agg(n.ended ORDER BY n.started, n.root){% endif %}
+        INTO v_roots, v_ends{% if rule.last %}, v_lasts{% endif %}
         FROM (
-            SELECT g.root, g.ended
+            SELECT g.root, g.ended{% if rule.last %}, g.started{% endif %}
             FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
             WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
-            ORDER BY g.ended, g.root
+            ORDER BY g.{{ rule.along }}, g.root
             LIMIT v_take
         ) AS n;
         EXIT WHEN v_roots IS NULL;
@@ -1072,9 +1014,17 @@ BEGIN
         v_gone := v_gone || v_judged.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %};
         v_keys := v_keys || v_judged.o_skip_keys::text[];
         v_reasons := v_reasons || v_judged.o_skip_reasons;
+{%- if rule.last %}
+        -- Which began first need not have ended first.
+        v_oldest := least(v_oldest, (
+            SELECT min(r.ended)
+            FROM unnest(v_roots, v_lasts) AS r(root, ended)
+            JOIN unnest(v_judged.o_members) AS m(id) ON m.id = r.root
+        ));
+{%- endif %}
         IF cardinality(v_samples) < 10 THEN
-            SELECT v_samples || coalesce(array_agg(g.root ORDER BY g.ended, g.root), '{}'), coalesce(v_oldest, min(g.ended))
-            INTO v_samples, v_oldest
+            SELECT v_samples || coalesce(array_agg(g.root ORDER BY g.ended, g.root), '{}'){% if not rule.last %}, coalesce(v_oldest, min(g.ended)){% endif %}
+            INTO v_samples{% if not rule.last %}, v_oldest{% endif %}
             FROM (
                 SELECT r.root, r.ended
                 FROM unnest(v_roots, v_ends) AS r(root, ended)
@@ -1095,7 +1045,13 @@ BEGIN
         'without_policy', (
             SELECT count(*)
             FROM {{ rule.table }} AS i
+{%- if rule.last %}
+            {{ w::last_end(rule=rule) | indent(prefix="            ") }}
+{%- endif %}
             WHERE {{ rule.ended }} < v_default
+{%- if rule.last %}
+              AND {{ rule.last.ended }} < v_default
+{%- endif %}
 {%- for predicate in rule.eligible %}
               AND {{ predicate }}
 {%- endfor %}

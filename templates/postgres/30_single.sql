@@ -184,6 +184,57 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge(integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
     'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body @body@]';
 
+{% if rule.single.family -%}
+{{ w::rows_below(control=control, rule=rule) }}
+
+-- {{ rule.name }}_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
+--# create function {{ control }}.{{ rule.name }}_below
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_below(p_members {{ rule.id_type }}[], OUT o_rows bigint[])
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+{%- for collect in rule.collects %}
+    {{ collect.variable }} {{ collect.key_type }}[];
+{%- if collect.near %}
+    {{ collect.near }} {{ collect.key_type }}[];
+{%- endif %}
+{%- endfor %}
+    v_rows    bigint;
+    v_more    bigint;
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    v_watched boolean := {{ w::watched(rule=rule) }};
+BEGIN
+    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+{%- for collect in rule.collects %}
+    {{ w::collect(collect=collect) }}
+{%- endfor %}
+{%- for step in rule.steps %}
+{%- if not loop.last %}
+
+    {{ w::delete_step(step=step) }}
+{%- endif %}
+{%- endfor %}
+
+    IF v_watched THEN
+{%- for step in rule.steps %}
+{%- if not loop.last and step.plain | length > 0 %}
+        {{ w::kept_silently(step=step) }}
+{%- endif %}
+{%- endfor %}
+    END IF;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_below
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below({{ rule.id_type }}[]) IS
+    'Deletes the rows that belong to the given rows of {{ rule.table_name }}, and leaves these to the caller: {{ rule.table_list }}. Answers their number by table. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]';
+
+{% endif -%}
 -- {{ rule.name }}_batch: one batch: those of the named rows that go. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_batch
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
@@ -194,6 +245,9 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
     p_as_of     timestamptz,
     p_retention bigint,
     OUT o_families     bigint,
+{%- if rule.single.family %}
+    OUT o_rows         bigint[],
+{%- endif %}
     OUT o_samples      text[],
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[]
@@ -248,6 +302,10 @@ BEGIN
     SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.locked }}, p_as_of, p_retention);
     o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
     o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
+{%- if rule.single.family %}
+    -- What belongs to them goes with them, and before them.
+    o_rows := {{ control }}.{{ rule.name }}_below(v_judged.o_k1);
+{%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t
         USING unnest({{ rule.single.judged }}) WITH ORDINALITY AS k({{ rule.single.names }}, position)
@@ -269,6 +327,13 @@ BEGIN
         RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
+{%- if rule.single.family %}
+    IF o_families < cardinality(v_judged.o_keys) THEN
+        RAISE EXCEPTION 'what % rows of % name came back this moment', cardinality(v_judged.o_keys) - o_families, {{ rule.table_literal }}
+            USING ERRCODE = 'serialization_failure', HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
+    END IF;
+    o_rows[{{ rule.steps | length }}] := o_families;
+{%- endif %}
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
@@ -276,7 +341,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of {{ rule.table_name }} that go, each looked at again under its lock. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+    'Deletes, in the caller''s transaction, those of the named rows of {{ rule.table_name }} that go, each looked at again under its lock{% if rule.single.family %}, with what belongs to them{% endif %}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 {%- if rule.single.expiry and rule.single.aged %}
 
 -- {{ rule.name }}_undated: rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}; they can never become due.
@@ -429,6 +494,9 @@ BEGIN
     IF v_sqlstate IS NOT NULL THEN
         SELECT
             0::bigint AS o_families,
+{%- if rule.single.family %}
+            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows,
+{%- endif %}
             '{}'::text[] AS o_samples,
             ARRAY[{{ rule.single.key_of_next }}] AS o_skip_keys,
             ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
@@ -440,8 +508,17 @@ BEGIN
 
     UPDATE {{ control }}.run_rule AS r
     SET families = r.families + v_batch.o_families,
+{%- if rule.single.family %}
+        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+{%- else %}
         deleted_rows = r.deleted_rows + v_batch.o_families,
         table_rows = ARRAY[r.table_rows[1] + v_batch.o_families],
+{%- endif %}
         batches = r.batches + 1,
         retries_in_row = 0,
         batch_families = CASE
@@ -479,7 +556,7 @@ AS $windrow$
 DECLARE
     v_run      {{ control }}.run%ROWTYPE;
     v_judged   record;
-    v_rows     bigint[] := ARRAY[0]::bigint[];
+    v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
     v_deleted  bigint;
     v_skipped  text;
     v_sqlstate text;
@@ -496,13 +573,16 @@ BEGIN
         SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(0, {% for key in rule.single.keys %}ARRAY[v_{{ key.name }}], {% endfor %}NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
         IF v_skipped IS NULL THEN
+{%- if rule.single.family %}
+            v_rows := {{ control }}.{{ rule.name }}_below(ARRAY[v_k1]);
+{%- endif %}
             DELETE FROM {{ rule.table }} AS t
             WHERE {{ rule.single.is_named }}
 {%- if rule.single.orphan %}
               AND {{ rule.single.goes | indent(prefix="              ") }}
 {%- endif %};
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows := ARRAY[v_deleted];
+            v_rows{% if rule.single.family %}[{{ rule.steps | length }}] := v_deleted{% else %} := ARRAY[v_deleted]{% endif %};
             IF v_deleted = 0 THEN
                 RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
                     USING HINT = '{% if rule.single.orphan %}A trigger or a rule keeps them, or what they name came back this moment.{% else %}A trigger or a rule keeps them.{% endif %}';
@@ -516,7 +596,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_purge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
-    'Deletes the named row of {{ rule.table_name }}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
+    'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it,{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
 
 -- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
 --# create function {{ control }}.{{ rule.name }}_preview
@@ -545,6 +625,9 @@ DECLARE
     v_first     text[] := '{}';
     v_keys      text[] := '{}';
     v_reasons   text[] := '{}';
+{%- if rule.single.family %}
+    v_members   {{ rule.id_type }}[] := '{}';
+{%- endif %}
     v_rows      bigint[];
     v_sum       bigint;
     v_skipped   json;
@@ -574,6 +657,9 @@ BEGIN
         SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(v_pass, {{ rule.single.next }}, p_as_of, v_retention);
         v_batches := v_batches + 1;
         v_families := v_families + cardinality(v_judged.o_keys);
+{%- if rule.single.family %}
+        v_members := v_members || v_judged.o_k1;
+{%- endif %}
         v_here := v_here + cardinality(v_judged.o_keys);
         v_since := least(v_since, v_judged.o_oldest);
         v_oldest := least(v_oldest, v_judged.o_oldest);
@@ -583,8 +669,13 @@ BEGIN
         v_reasons := v_reasons || v_judged.o_skip_reasons;
     END LOOP;
 
+{%- if rule.single.family %}
+    v_rows := {{ control }}.{{ rule.name }}_rows(v_members);
+    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
+{%- else %}
     v_sum := v_families;
     v_rows := ARRAY[v_families];
+{%- endif %}
     {{ w::preview_figures(control=control, rule=rule) }}
 
     RETURN json_build_object(

@@ -41,7 +41,7 @@ GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;
 {% endfor -%}
 {% for root in roots -%}
 --# grant lock on {{ root.name }}
-GRANT UPDATE ({{ root.key }}) ON {{ root.table }} TO {{ control }}_owner;
+GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ control }}_owner;
 {% endfor %}
 -- The control schema belongs to the owner role, so that its definer functions run with these rights only.
 --# give {{ control }} to {{ control }}_owner

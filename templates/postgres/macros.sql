@@ -200,3 +200,155 @@ AND (
     OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
 )
 {%- endmacro not_newest %}
+
+{#- When root i ended by its rows of another table, as e. -#}
+{% macro last_end(rule) -%}
+CROSS JOIN LATERAL (
+    -- It ended with the last of its rows of {{ rule.last.table_name }}, once each of them has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at its {{ rule.last.otherwise_name }}{% endif %}.
+    SELECT CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
+    FROM {{ rule.last.table }} AS t
+    WHERE t.{{ rule.last.names }} = i.{{ rule.key }}
+) AS e
+{%- endmacro last_end %}
+
+{#- How many rows of each table belong to given rows of the root table. -#}
+{% macro rows_below(control, rule) -%}
+-- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
+--# create function {{ control }}.{{ rule.name }}_rows
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.id_type }}[])
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+{%- for collect in rule.collects %}
+    {{ collect.variable }} {{ collect.key_type }}[];
+{%- endfor %}
+    v_rows bigint[] := '{}';
+BEGIN
+{%- for collect in rule.collects %}
+    {{ collect.variable }} := ARRAY(
+{%- for edge in collect.edges %}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+{%- endfor %}
+{%- for step in rule.steps %}
+
+    -- {{ step.why }}
+    v_rows := v_rows || (
+{%- if step.edges | length == 1 %}
+        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }})
+{%- else %}
+        SELECT count(*)
+        FROM (
+{%- for edge in step.edges %}
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
+{%- if not loop.last %}
+            UNION{% endif %}
+{%- endfor %}
+        ) AS t
+{%- endif %}
+    );
+{%- endfor %}
+    RETURN v_rows;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_rows
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
+    'Rows by table that belong to the given members, in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]';
+{%- endmacro rows_below %}
+
+{#- The keys of a table whose rows go, for the tables below it. -#}
+{% macro collect(collect) -%}
+{{ collect.variable }} := ARRAY(
+{%- for edge in collect.edges %}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }})
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+        ORDER BY 1
+    );
+{%- endmacro collect %}
+
+{#- The deletion from one table, counted. -#}
+{% macro delete_step(step) -%}
+-- {{ step.why }}
+{%- for edge in step.edges %}
+{%- if edge.near %}
+    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+    {{ edge.near }} := {{ edge.keys }};
+    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::numeric - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
+        {{ edge.near }} := ARRAY(
+            SELECT t.{{ edge.column }}::{{ edge.key_type }}
+            FROM {{ step.table }} AS t
+            WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
+            LIMIT cardinality({{ edge.keys }})
+        );
+        IF cardinality({{ edge.near }}) < cardinality({{ edge.keys }}) THEN
+            {{ edge.near }} := ARRAY(SELECT k.id FROM unnest({{ edge.keys }}) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest({{ edge.near }}) AS n(id)));
+        ELSE
+            {{ edge.near }} := {{ edge.keys }};
+        END IF;
+    END IF;
+{%- endif %}
+    DELETE FROM {{ step.table }} AS t
+{%- if edge.via %}
+    USING {{ edge.via.table }} AS p
+    WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+      AND {{ edge.via.on }};
+{%- else %}
+    WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %});
+{%- endif %}
+{%- if loop.first %}
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- else %}
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    v_rows := v_rows + v_more;
+{%- endif %}
+{%- if edge.via %}
+    -- Looked for while the rows are there that they name.
+    IF v_watched AND EXISTS (
+        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+    ) THEN
+        RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+{%- endif %}
+{%- endfor %}
+    o_rows[{{ step.position }}] := v_rows;
+{%- endmacro delete_step %}
+
+{#- Whether a trigger or a rule of one of the tables may keep rows without a word. -#}
+{% macro watched(rule) -%}
+EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+{%- for step in rule.steps %}
+            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
+{%- endfor %}
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    )
+{%- endmacro watched %}
+
+{#- The error where rows of a table are still there, though they were deleted. -#}
+{% macro kept_silently(step) -%}
+IF EXISTS (
+            SELECT FROM {{ step.table }} AS t
+            WHERE {% for edge in step.plain %}{% if not loop.first %}
+               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endfor %}
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+{%- endmacro kept_silently %}

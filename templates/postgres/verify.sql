@@ -1,3 +1,4 @@
+{% import "macros.sql" as w -%}
 {% if edges %}-- Rows whose parent is not there, by edge.
 --# orphans
 SELECT o.edge, o.orphans
@@ -38,9 +39,12 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
 SELECT
-    date_trunc('month', {{ rule.ended }}) AS ended,
+    date_trunc('month', {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %}) AS ended,
     count(*) AS roots
 FROM {{ rule.table }} AS i
+{%- if rule.last %}
+{{ w::last_end(rule=rule) }}
+{%- endif %}
 WHERE {{ rule.eligible | join(sep="
   AND ") }}
 GROUP BY 1

@@ -8,6 +8,7 @@ mod cli;
 mod composite;
 mod crash;
 mod cron;
+mod debris;
 mod demo;
 mod events;
 mod generated;

@@ -6,11 +6,12 @@ use toml::Spanned;
 
 use super::retention::retention;
 use super::timed;
-use super::{DAY, Family, conditions, end_time, missing, reports, root};
+use super::{DAY, Family, conditions, end, end_time, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
 use crate::graph::{
-    Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
+    Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
 };
 use crate::spec::{self, Spec, Strategy, Text, duration, grammar};
 use grammar::{EdgeText, NoneText};
@@ -45,10 +46,12 @@ pub(super) fn rule(
         .root
         .as_ref()
         .and_then(|written| root(spec, written, tables, diagnostics));
-    if let Some(root) = root
-        && !tables.edges_are_unclear()
-    {
-        check_children(name, root, tables, diagnostics);
+    let order = match root {
+        Some(root) if strategy == Strategy::Orphan => tables.order(root),
+        _ => root.into_iter().collect(),
+    };
+    if !tables.edges_are_unclear() {
+        check_children(spec, name, &order, tables, diagnostics);
     }
     let time = rule
         .time
@@ -59,7 +62,6 @@ pub(super) fn rule(
         Strategy::Orphan => orphan(text, name, rule, time, root, tables, diagnostics),
         _ => keep_last(text, name, rule, time, diagnostics),
     };
-    let order: Vec<TableId> = root.into_iter().collect();
     let family = Family {
         spec,
         tables,
@@ -81,6 +83,7 @@ pub(super) fn rule(
             None => tables.tables[root.0].key.first()?.clone(),
         },
         otherwise: None,
+        last: None,
         timed: None,
         single: Some(single),
         hierarchy: Vec::new(),
@@ -386,27 +389,63 @@ fn parent(edge: &Edge, tables: &Resolved) -> Need {
     }
 }
 
-/// Rows go one by one and take nothing with them: a table whose rows belong to them would be left with orphans.
+/// Expired and outnumbered rows take nothing with them: a table whose rows belong to them would be left with orphans.
+/// Orphans take what belongs to them, but ask nobody who refers to that otherwise.
 fn check_children(
+    spec: &Spec,
     name: &Text,
-    root: TableId,
+    order: &[TableId],
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    let Some(root) = order.last() else { return };
     for (index, table) in tables.tables.iter().enumerate() {
-        if table.edges.iter().any(|edge| edge.parent == root) {
-            let parent = tables.tables[root.0].name.escape_debug();
-            let child = table.name.escape_debug();
-            diagnostics.push(
-                Diagnostic::error(
-                    "child-not-listed",
-                    name.span(),
-                    format!("the rows of `{child}` name `{parent}`, and the rule would leave them behind"),
-                    "rows of this strategy go alone: use it for tables that no other table belongs to, and `end-time` for families",
-                )
-                .related(tables.spans[index].clone(), "the table"),
-            );
-        }
+        let goes = order.contains(&TableId(index));
+        let mut edges = table.edges.iter();
+        let left = edges
+            .find(|edge| order.contains(&edge.parent) && !(goes && edge.action == Action::Delete));
+        let child = table.name.escape_debug();
+        let finding = match left {
+            Some(edge) if edge.parent == *root && order.len() == 1 => Diagnostic::error(
+                "child-not-listed",
+                name.span(),
+                format!(
+                    "the rows of `{child}` name `{}`, and the rule would leave them behind",
+                    tables.tables[root.0].name.escape_debug()
+                ),
+                "rows of this strategy go alone: use it for tables that no other table belongs to, and `end-time` for families",
+            ),
+            Some(edge) => Diagnostic::error(
+                "orphan-referred-to",
+                name.span(),
+                format!(
+                    "rows of `{child}` name those of `{}` that would go with orphans, and do not go with them",
+                    tables.tables[edge.parent.0].name.escape_debug()
+                ),
+                "orphans go with what belongs to them; leave tables to which others refer by `restrict` or `set null` to another rule",
+            ),
+            None => continue,
+        };
+        diagnostics.push(finding.related(tables.spans[index].clone(), "the table"));
+    }
+    if order.len() > 1 && end::serves(spec, |dialect| dialect != Dialect::Postgres) {
+        diagnostics.push(Diagnostic::error(
+            "orphans-of-one-dialect",
+            name.span(),
+            "orphans take along what belongs to them on PostgreSQL only",
+            "write `dialects = [\"postgres\"]` into the spec, or use the rule for a table that no other belongs to",
+        ));
+    }
+    if order.len() > 1 && tables.tables[root.0].key.len() > 1 {
+        diagnostics.push(
+            Diagnostic::error(
+                "composite-key",
+                tables.spans[root.0].clone(),
+                "rows that go with orphans are collected by a key of one column",
+                "use a key of one column",
+            )
+            .related(name.span(), "the rule"),
+        );
     }
 }
 

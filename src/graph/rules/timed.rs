@@ -95,6 +95,7 @@ pub(super) fn rule(
         r#final: Vec::new(),
         end_time: time?,
         otherwise: None,
+        last: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             members,
@@ -150,7 +151,7 @@ pub(super) fn refuse(
     let (name, help) = match strategy {
         Strategy::EndTime => (
             "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits` and `artifacts`",
+            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits` and `artifacts`",
         ),
         Strategy::RemovalTime => (
             "removal-time",
@@ -211,6 +212,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
 pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
     let mut found: Vec<(&str, Span)> = Vec::new();
     found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
+    found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
     found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
     found.extend(

@@ -1,0 +1,195 @@
+//! When a row of the root table ended: a column of its own says it, or the last of its rows of another table.
+
+use super::{Family, end_time, missing, time_column};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::dialect::Dialect;
+use crate::graph::{Column, Last, TableId, names};
+use crate::spec::grammar::{self, EndTimeText};
+use crate::spec::{self, Spec, Text};
+
+/// What a rule knows of the end of its roots.
+pub(super) struct End {
+    /// The end, or the time by which roots are looked for where other rows say it.
+    pub(super) time: Column,
+    /// What stands in where it is NULL.
+    pub(super) otherwise: Option<Column>,
+    /// The other rows.
+    pub(super) last: Option<Last>,
+}
+
+/// Resolves `end_time` with `start_time`.
+pub(super) fn end(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<End> {
+    let written = rule.end_time.as_ref()?;
+    let read = grammar::end_time(text, written)
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    let time = time_column(&read.column, written, diagnostics);
+    if let Some(otherwise) = &read.otherwise {
+        names::identifier(otherwise, "column", diagnostics);
+    }
+    let otherwise = |time: &Column| {
+        let name = read.otherwise.as_ref()?.get_ref().clone();
+        let kind = time.kind;
+        Some(Column { name, kind })
+    };
+    let Some(table) = &read.table else {
+        check_otherwise(family.spec, &read, diagnostics);
+        if let Some(start) = &rule.start_time {
+            diagnostics.push(Diagnostic::error(
+                "start-without-max",
+                start.span(),
+                format!(
+                    "rule `{}` finds its roots by their end, and has a `start_time`",
+                    name.get_ref().escape_debug()
+                ),
+                "take it out; or write `end_time = \"max(table.column)\"`, if rows of another table say when a root ended",
+            ));
+        }
+        let time = time?;
+        return Some(End {
+            otherwise: otherwise(&time),
+            time,
+            last: None,
+        });
+    };
+    if serves(family.spec, |dialect| dialect != Dialect::Postgres) {
+        diagnostics.push(Diagnostic::error(
+            "max-of-one-dialect",
+            table.span(),
+            "roots that end with rows of another table are looked for on PostgreSQL only",
+            "write `dialects = [\"postgres\"]` into the spec, or name a column of the root table",
+        ));
+    }
+    let start = start(text, name, rule, diagnostics);
+    if let (Some((start, written)), Some(time)) = (&start, &time)
+        && start.kind != time.kind
+    {
+        let [start_kind, kind] = [start, time].map(|column| names::kind_name(column.kind));
+        diagnostics.push(
+            Diagnostic::error(
+                "type-mismatch",
+                written.clone(),
+                format!(
+                    "`{}` is `{start_kind}` here, and `{}` is `{kind}`",
+                    start.name.escape_debug(),
+                    time.name.escape_debug()
+                ),
+                "both are compared with the same cutoff: write the types that the catalog has, if they are the same there",
+            )
+            .related(read.column.name.span(), format!("`{kind}` here")),
+        );
+    }
+    let found = rows(table, family, diagnostics);
+    let (time, (start, _), (table, names)) = (time?, start?, found?);
+    Some(End {
+        time: start,
+        otherwise: None,
+        last: Some(Last {
+            table,
+            names,
+            otherwise: otherwise(&time),
+            time,
+        }),
+    })
+}
+
+/// When a root began, and where that stands.
+fn start(
+    text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Column, Span)> {
+    let Some(written) = &rule.start_time else {
+        let help = "add `start_time = \"column\"`: when a row of the root table began; by it roots are found that end with rows of another table";
+        diagnostics.push(missing(name, "start_time", help));
+        return None;
+    };
+    Some((end_time(text, written, diagnostics)?, written.span()))
+}
+
+/// The table whose rows say when a root ended, and its column that names the root.
+fn rows(
+    written: &Text,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(TableId, Column)> {
+    let table = family.require(written, diagnostics)?;
+    let root = *family.order.last()?;
+    let key = family.tables.tables[root.0].key.first();
+    let of_key: Vec<&Column> = family.tables.tables[table.0]
+        .parents()
+        .filter(|edge| edge.parent == root && edge.further.is_empty() && !edge.alone)
+        .filter(|edge| Some(&edge.parent_column) == key)
+        .map(|edge| &edge.column)
+        .collect();
+    if let [names] = of_key[..] {
+        return Some((table, names.clone()));
+    }
+    let shown = written.get_ref().escape_debug();
+    let (message, help) = if table == root {
+        (
+            format!("`{shown}` is the root table itself"),
+            "write the column alone",
+        )
+    } else if of_key.is_empty() {
+        (
+            format!("`{shown}` has no column that names the key of the rule's root"),
+            "name a table whose rows name their root by its key, or a column of the root table",
+        )
+    } else {
+        (
+            format!("`{shown}` names the key of the rule's root by several columns"),
+            "name a table whose rows have one root each, or a column of the root table",
+        )
+    };
+    if !family.tables.edges_are_unclear() {
+        diagnostics.push(
+            Diagnostic::error("end-outside-root", written.span(), message, help)
+                .related(family.tables.spans[table.0].clone(), "the table"),
+        );
+    }
+    None
+}
+
+/// A column of the root table that stands in for another one of it.
+fn check_otherwise(spec: &Spec, read: &EndTimeText, diagnostics: &mut Vec<Diagnostic>) {
+    let Some(otherwise) = &read.otherwise else {
+        return;
+    };
+    let column = &read.column.name;
+    if otherwise.get_ref() == column.get_ref() {
+        diagnostics.push(Diagnostic::error(
+            "duplicate-value",
+            otherwise.span(),
+            format!("`{}` stands in for itself", column.get_ref().escape_debug()),
+            "name another column, or leave `else` out: undated rows are reported then",
+        ));
+    }
+    if serves(spec, |dialect| dialect == Dialect::Mariadb) {
+        diagnostics.push(Diagnostic::error(
+            "no-index-on-expression",
+            otherwise.span(),
+            format!(
+                "MariaDB has no index on `{}` or, where that is NULL, `{}`",
+                column.get_ref().escape_debug(),
+                otherwise.get_ref().escape_debug()
+            ),
+            "write `dialects` without \"mariadb\" into the spec; or give the table a generated column that holds the one or the other, and name that column",
+        ));
+    }
+}
+
+/// Whether the spec is for a server of that kind.
+pub(super) fn serves(spec: &Spec, kind: impl Fn(Dialect) -> bool) -> bool {
+    spec.dialects.as_ref().is_none_or(|dialects| {
+        let mut listed = dialects.get_ref().iter();
+        listed.any(|dialect| kind(*dialect.get_ref()))
+    })
+}

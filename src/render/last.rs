@@ -1,0 +1,68 @@
+//! Roots that ended with the last of their rows of another table, for the templates.
+
+use serde::Serialize;
+
+use super::{RuleView, escaped, home};
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::graph::{Column, Graph, Rule};
+
+/// How the end of a root is found.
+#[derive(Serialize)]
+pub(super) struct LastView {
+    table: String,
+    table_name: String,
+    /// The column that names the root, and the one that says when a row was over.
+    names: String,
+    time: String,
+    time_name: String,
+    /// The column of root `i` that stands in, and its name; empty where there is none.
+    otherwise: String,
+    otherwise_name: String,
+    /// When root `i` ended, where `e` is what its rows say.
+    ended: String,
+}
+
+pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<LastView> {
+    let last = rule.last.as_ref()?;
+    let table = &graph.table(last.table).name;
+    let other = last.otherwise.as_ref();
+    let text = |of: &dyn Fn(&Column) -> String| other.map_or(String::new(), of);
+    let otherwise = text(&|column| format!("i.{}", dialect.ident(&column.name)));
+    Some(LastView {
+        table: dialect.qualified(home(graph, dialect), table),
+        table_name: escaped(dialect, table),
+        names: dialect.ident(&last.names.name),
+        time: dialect.ident(&last.time.name),
+        time_name: escaped(dialect, &last.time.name),
+        ended: match other {
+            None => "e.ended".to_owned(),
+            Some(_) => format!("coalesce(e.ended, {otherwise})"),
+        },
+        otherwise,
+        otherwise_name: text(&|column| escaped(dialect, &column.name)),
+    })
+}
+
+/// What the end of a root is called.
+pub(super) fn name(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<String> {
+    let last = rule.last.as_ref()?;
+    let table = &graph.table(last.table).name;
+    let other = last.otherwise.as_ref();
+    let other = other.map_or(String::new(), |column| format!(" or {}", column.name));
+    let name = format!("last {} in {table}{other}", last.time.name);
+    Some(escaped(dialect, &name))
+}
+
+/// The search for the end of some roots, for EXPLAIN.
+pub(super) fn probe(graph: &Graph, rule: &Rule, view: &RuleView, keys: &str) -> Option<Probe> {
+    let (last, view) = (rule.last.as_ref()?, view.last.as_ref()?);
+    let (table, names, time) = (&view.table, &view.names, &view.time);
+    Some(Probe {
+        what: format!("rule {}: when a root ended", rule.name),
+        table: graph.table(last.table).name.clone(),
+        sql: format!(
+            "SELECT t.{names}, t.{time} FROM {table} AS t WHERE t.{names} = ANY ({keys}) FOR UPDATE"
+        ),
+    })
+}

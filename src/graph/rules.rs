@@ -2,6 +2,7 @@
 
 mod retention;
 pub(super) mod single;
+mod stamp;
 pub(super) mod timed;
 
 use std::collections::BTreeMap;

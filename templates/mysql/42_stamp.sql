@@ -154,7 +154,7 @@ BEGIN
     END IF;
 {%- endif %}
 END;
-{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}{% set stamp = rule.timed.stamp %}
+{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}
 -- {{ rule.name }}_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
 --# create procedure {{ control }}.{{ rule.name }}_stamp_open
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_open(IN p_options longtext)
@@ -272,7 +272,7 @@ BEGIN
     CALL {{ control }}.seconds(v_text, v_default);
     CALL {{ control }}.option_of(p_options, 'to', v_text);
     CALL {{ control }}.instant(v_text, v_to);
-    SET v_to = {{ stamp.to }};
+    SET v_to = {{ rule.timed.stamp.to }};
 
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
 {%- if rule.timed.root_column %}
@@ -292,7 +292,7 @@ BEGIN
     ORDER BY r.{{ rule.key }}
     FOR UPDATE;
 
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ stamp.definition_name }}:
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ rule.timed.stamp.definition_name }}:
     -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
     INSERT INTO {{ control }}.work_time (id, family, due, reason)
     SELECT
@@ -308,15 +308,15 @@ BEGIN
     FROM (
         SELECT
             w.id, k.family, b.{{ rule.key }} AS root,
-            IF(v_base = 'start', b.{{ stamp.start }}, b.{{ stamp.ended }}) AS base,
-            CASE WHEN {{ stamp.says }} IS NULL THEN v_default WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END AS live
+            IF(v_base = 'start', b.{{ rule.timed.stamp.start }}, b.{{ rule.timed.stamp.ended }}) AS base,
+            CASE WHEN {{ rule.timed.stamp.says }} IS NULL THEN v_default WHEN {{ rule.timed.stamp.ends }} THEN {{ rule.timed.stamp.seconds }} END AS live
         FROM (
             SELECT DISTINCT IF(v_family, m.family, m.id) AS id, m.family
             FROM {{ control }}.work_member AS m
         ) AS k
         STRAIGHT_JOIN {{ control }}.work_stamp AS w ON w.id = k.id
         LEFT JOIN {{ rule.table }} AS b ON b.{{ rule.key }} = k.family
-        LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
+        LEFT JOIN {{ rule.timed.stamp.definition }} AS d ON d.{{ rule.timed.stamp.definition_key }} = b.{{ rule.timed.stamp.per }}
     ) AS c;
     INSERT INTO {{ control }}.work_skip (skip_key, reason)
     SELECT w.id, w.reason
@@ -330,7 +330,7 @@ BEGIN
         SAVEPOINT before_changes;
     END IF;
     SET o_rows = '';
-{%- for step in stamp.steps %}
+{%- for step in rule.timed.stamp.steps %}
 
     -- {{ step.table_name }}
     SET v_rows = 0;
@@ -424,13 +424,13 @@ BEGIN
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM {{ control }}.work_stamp AS w;
             CALL {{ control }}.{{ rule.name }}_stamp_batch(v_options, v_dry_run, v_families, v_rows);
             CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-            SET v_sum = {% for step in stamp.steps %}JSON_VALUE(v_rows, '$[{{ loop.index0 }}]'){% if not loop.last %} + {% endif %}{% endfor %};
+            SET v_sum = {% for step in rule.timed.stamp.steps %}JSON_VALUE(v_rows, '$[{{ loop.index0 }}]'){% if not loop.last %} + {% endif %}{% endfor %};
             UPDATE {{ control }}.run_stamp AS p
             SET p.families = p.families + v_families,
                 p.changed_rows = p.changed_rows + v_sum,
                 p.table_rows = CONCAT(
                     '[',
-{%- for step in stamp.steps %}
+{%- for step in rule.timed.stamp.steps %}
                     CAST(JSON_VALUE(p.table_rows, '$[{{ loop.index0 }}]') AS signed) + CAST(JSON_VALUE(v_rows, '$[{{ loop.index0 }}]') AS signed),{% if not loop.last %} ', ',{% endif %}
 {%- endfor %}
                     ']'

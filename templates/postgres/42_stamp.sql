@@ -146,7 +146,7 @@ $windrow$;
 --# comment on function {{ control }}.check_stamp_options
 COMMENT ON FUNCTION {{ control }}.check_stamp_options(jsonb) IS
     'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body @body@]';
-{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}{% set stamp = rule.timed.stamp %}
+{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
 -- {{ rule.name }}_stamp_next: the next families or instances, in the order of the rows of {{ rule.table_name }} that lead to them.
@@ -235,7 +235,7 @@ DECLARE
     v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
     v_base     text := p_options ->> 'calculated';
     v_default  bigint := {{ control }}.seconds(p_options ->> 'default');
-    v_to       {{ rule.time_type }} := {{ stamp.to }};
+    v_to       {{ rule.time_type }} := {{ rule.timed.stamp.to }};
     v_members  {{ rule.key_type }}[];
     v_keys     {{ rule.key_type }}[];
     v_families {{ rule.key_type }}[];
@@ -243,7 +243,7 @@ DECLARE
     v_changed  bigint;
     v_rows     bigint;
 BEGIN
-    o_rows := ARRAY[{{ stamp.zeros }}]::bigint[];
+    o_rows := ARRAY[{{ rule.timed.stamp.zeros }}]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
@@ -269,7 +269,7 @@ BEGIN
         );
     END IF;
 
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ stamp.definition_name }}:
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ rule.timed.stamp.definition_name }}:
     -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
     SELECT
         coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
@@ -291,20 +291,20 @@ BEGIN
         FROM (
             SELECT
                 k.key, k.family, b.{{ rule.key }} AS root,
-                CASE v_base WHEN 'start' THEN b.{{ stamp.start }} ELSE b.{{ stamp.ended }} END AS base,
-                CASE WHEN {{ stamp.says }} IS NULL THEN v_default WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END AS live
+                CASE v_base WHEN 'start' THEN b.{{ rule.timed.stamp.start }} ELSE b.{{ rule.timed.stamp.ended }} END AS base,
+                CASE WHEN {{ rule.timed.stamp.says }} IS NULL THEN v_default WHEN {{ rule.timed.stamp.ends }} THEN {{ rule.timed.stamp.seconds }} END AS live
             FROM (
                 SELECT DISTINCT CASE WHEN v_family THEN {{ rule.timed.family_of_root }} ELSE r.{{ rule.key }} END AS key, {{ rule.timed.family_of_root }} AS family
                 FROM {{ rule.table }} AS r
                 WHERE r.{{ rule.key }} = ANY (v_members)
             ) AS k
             LEFT JOIN {{ rule.table }} AS b ON b.{{ rule.key }} = k.family
-            LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
+            LEFT JOIN {{ rule.timed.stamp.definition }} AS d ON d.{{ rule.timed.stamp.definition_key }} = b.{{ rule.timed.stamp.per }}
             WHERE k.key = ANY (p_keys)
         ) AS c
     ) AS s;
     o_families := cardinality(v_keys);
-{%- for step in stamp.steps %}
+{%- for step in rule.timed.stamp.steps %}
 
     -- {{ step.table_name }}
     v_rows := 0;
@@ -377,7 +377,7 @@ BEGIN
         SELECT
             0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
             ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[{{ stamp.zeros }}]::bigint[] AS o_rows
+            ARRAY[{{ rule.timed.stamp.zeros }}]::bigint[] AS o_rows
         INTO v_batch;
     END IF;
 

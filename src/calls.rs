@@ -114,9 +114,15 @@ impl Calls {
         self.written(postgres::HISTORY.to_owned(), mysql::history)
     }
 
-    /// One row: families, rows and batches of the run in progress. Parameter: the number of its session.
-    pub fn progress(&self) -> String {
+    /// One row: families, rows and batches of what a procedure is doing. Parameter: the number of its session.
+    pub fn progress(&self, procedure: &str) -> String {
+        let (table, rows) = match procedure {
+            "stamp" => ("run_stamp", "changed_rows"),
+            _ => ("run_rule", "deleted_rows"),
+        };
         self.written(postgres::PROGRESS.to_owned(), || mysql::PROGRESS.to_owned())
+            .replace("{progress}", table)
+            .replace("{rows}", rows)
     }
 
     /// Rows of artifact, host and path, marked as being tried. Parameter: at most how many.

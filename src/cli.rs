@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::db::url::RawUrl;
 use crate::demo::systems::{SYSTEMS, System};
@@ -128,6 +128,14 @@ pub enum Command {
     ///
     /// Example: windrow purge specs/dolphinscheduler.toml --key 17 --key 18
     Purge(Purge),
+
+    /// Set removal times: to an instant, calculated, or cleared
+    ///
+    /// Of the whole families of the named instances, of those without a removal time, or of all; in bounded batches.
+    /// Nothing is deleted. Called again, it finishes what an earlier call has left.
+    ///
+    /// Example: windrow stamp specs/camunda7.toml --calculated --missing --dry-run
+    Stamp(Stamp),
 
     /// Remove the files that deleted rows named
     ///
@@ -422,6 +430,73 @@ pub struct Purge {
     /// The rule, where the spec has more than one
     #[arg(long)]
     pub rule: Option<String>,
+}
+
+/// Arguments of `stamp`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["to", "calculated", "clear"])))]
+#[command(group(ArgGroup::new("which").required(true).args(["keys", "missing", "all"])))]
+pub struct Stamp {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Set this instant, e.g. 2027-01-01T00:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    pub to: Option<String>,
+
+    /// Count from the end or the start of the root, by the time to live of its definition
+    #[arg(long, value_enum, value_name = "BASE", num_args = 0..=1, require_equals = true, default_missing_value = "end")]
+    pub calculated: Option<Base>,
+
+    /// Set no removal time: what has none is kept
+    #[arg(long)]
+    pub clear: bool,
+
+    /// Key of an instance; may be given many times
+    #[arg(long = "key", value_name = "KEY")]
+    pub keys: Vec<String>,
+
+    /// The instances without a removal time
+    #[arg(long)]
+    pub missing: bool,
+
+    /// All instances
+    #[arg(long)]
+    pub all: bool,
+
+    /// Time to live where the definition has none, e.g. 30d; without it, those stay as they are
+    #[arg(long, value_name = "DURATION", requires = "calculated")]
+    pub default: Option<String>,
+
+    /// Only the rows of the instances themselves, not of their whole families
+    #[arg(long)]
+    pub own_rows: bool,
+
+    /// The rule, where the spec has more than one
+    #[arg(long)]
+    pub rule: Option<String>,
+
+    /// Families in one transaction
+    #[arg(long, value_name = "COUNT")]
+    pub chunk: Option<u32>,
+
+    /// Stop after this time, e.g. 10m
+    #[arg(long, value_name = "DURATION")]
+    pub time_budget: Option<String>,
+
+    /// Do the real batches and roll them back
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What a calculated removal time counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Base {
+    /// The end of the root
+    End,
+    /// The start of the root
+    Start,
 }
 
 /// Arguments of `pause`.

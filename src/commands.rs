@@ -52,6 +52,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Preview(args) => preview::preview(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Purge(args) => run::purge(&args, ui),
+        Command::Stamp(args) => run::stamp(&args, ui),
         Command::Verify(args) => show::verify(&args, ui),
         Command::Status(args) => show::status(&args, ui),
         Command::History(args) => show::history(&args, ui),

@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Table, Timed};
+use crate::graph::{
+    Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Stamp, Table, Timed,
+};
 use crate::plan;
 use crate::render::home;
 
@@ -225,7 +227,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 column_finding(table, &last.time, catalog.dialect, live, &mut found);
             }
         }
-        if let Some(definition) = rule.retention.definition() {
+        for definition in rule.definitions() {
             definition_findings(definition, catalog, &mut found);
         }
         if let Some(timed) = &rule.timed {
@@ -556,6 +558,9 @@ fn timed_findings(
             column_finding(table, &column, catalog.dialect, live, found);
         }
     }
+    if let Some(stamp) = &timed.stamp {
+        stamp_findings(graph, rule, stamp, catalog, found);
+    }
     for reference in &timed.references {
         match catalog.tables.get(&reference.table) {
             None => found.push(
@@ -574,6 +579,40 @@ fn timed_findings(
     }
 }
 
+/// The columns that a stamp needs besides.
+fn stamp_findings(
+    graph: &Graph,
+    rule: &Rule,
+    stamp: &Stamp,
+    catalog: &Catalog,
+    found: &mut Vec<Finding>,
+) {
+    let mut check = |table: &Table, column: &Column| {
+        if let Some(live) = catalog.tables.get(&table.name) {
+            column_finding(table, column, catalog.dialect, live, found);
+        }
+    };
+    let root = graph.table(rule.root);
+    check(root, &stamp.start);
+    check(root, &stamp.per);
+    for own in &stamp.own {
+        let named = graph.table(own.through.unwrap_or(rule.root));
+        let column = Column {
+            name: own.column.clone(),
+            kind: named.key[0].kind,
+        };
+        check(graph.table(own.table), &column);
+    }
+    for (id, columns) in &stamp.untouched {
+        let table = graph.table(*id);
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        let missing = columns.iter().filter(|name| live.column(name).is_none());
+        found.extend(missing.map(|name| missing_column(&table.name, name, live)));
+    }
+}
+
 fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut Vec<Finding>) {
     let Some(live) = catalog.tables.get(&definition.table) else {
         found.push(
@@ -582,7 +621,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
                 &definition.table,
                 "the table does not exist".to_owned(),
             )
-            .help("`from` of a retention names it: is this spec for another version of the application?"),
+            .help("`from` names it: is this spec for another version of the application?"),
         );
         return;
     };

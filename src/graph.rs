@@ -240,6 +240,15 @@ pub struct Rule {
     pub order: Vec<TableId>,
 }
 
+impl Rule {
+    /// The tables that say how long something is kept: for runs, and for removal times that are set anew.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        let stamp = self.timed.as_ref().and_then(|timed| timed.stamp.as_ref());
+        let of_stamp = stamp.map(|stamp| &stamp.definition);
+        self.retention.definition().into_iter().chain(of_stamp)
+    }
+}
+
 /// `column` has one of `values`. NULL never matches.
 #[derive(Clone, Debug)]
 pub struct Condition {
@@ -285,6 +294,36 @@ pub struct Timed {
     pub ended: Option<Column>,
     /// Foreign keys of tables beside; a row that they name stays.
     pub references: Vec<Reference>,
+    /// How removal times can be set anew.
+    pub stamp: Option<Stamp>,
+}
+
+/// How removal times can be set anew. The end that a calculated one may count from is [`Timed::ended`].
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    /// When a row of the root table began, of the type of its end.
+    pub start: Column,
+    /// The column of the root table that names the definition.
+    pub per: Column,
+    /// What says how long a family is kept.
+    pub definition: Definition,
+    /// Which rows are those of one row of the root table alone, in the order of the rule's tables.
+    pub own: Vec<Own>,
+    /// Members whose rows share the removal time of the rows that name them.
+    pub named: Vec<TableId>,
+    /// Columns that a change of the row must not set.
+    pub untouched: Vec<(TableId, Vec<String>)>,
+}
+
+/// The rows of a table that are those of one row of the root table alone.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// The table, a member of the rule.
+    pub table: TableId,
+    /// The column that names the row of the root table, or the key of a row in between.
+    pub column: String,
+    /// The table of the row in between, which names the row of the root table itself.
+    pub through: Option<TableId>,
 }
 
 /// A table of a rule by time.

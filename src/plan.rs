@@ -406,6 +406,17 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 format!("Families of rule {} are found by their root.", rule.name),
             );
         }
+        let own = timed.stamp.iter().flat_map(|stamp| &stamp.own);
+        for own in own.filter(|own| own.table == member.table) {
+            need(
+                &own.column,
+                Vec::new(),
+                format!(
+                    "A stamp of rule {} finds the rows of one instance.",
+                    rule.name
+                ),
+            );
+        }
     }
     indexes
 }

@@ -25,6 +25,7 @@ mod newest;
 mod releases;
 mod single;
 mod source;
+mod stamp;
 mod timed;
 mod via;
 
@@ -59,6 +60,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "40_run.sql",
         include_str!("../templates/postgres/40_run.sql"),
+    ),
+    (
+        "postgres",
+        "42_stamp.sql",
+        include_str!("../templates/postgres/42_stamp.sql"),
     ),
     (
         "postgres",
@@ -119,6 +125,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "40_run.sql",
         include_str!("../templates/mysql/40_run.sql"),
+    ),
+    (
+        "mysql",
+        "42_stamp.sql",
+        include_str!("../templates/mysql/42_stamp.sql"),
     ),
     (
         "mysql",
@@ -430,6 +441,14 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         },
         &context,
     )?;
+    if view.stamps > 0 {
+        add(
+            "42_stamp.sql",
+            "42_stamp.sql",
+            "setting removal times anew, on demand",
+            &context,
+        )?;
+    }
     add(
         "45_manage.sql",
         "45_manage.sql",
@@ -678,6 +697,9 @@ struct SpecView {
     windows_text: String,
     rules: Vec<RuleView>,
     rule_literals: String,
+    /// The same of the rules whose removal times can be set anew, and how many they are.
+    stamp_literals: String,
+    stamps: usize,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
     by_end: bool,
@@ -940,8 +962,8 @@ struct TableView {
     table: String,
     /// Whether rows of it go; others are only read.
     deleted: bool,
-    /// The quoted columns that may be set to NULL, between commas.
-    nulls: String,
+    /// The quoted columns that may be set, between commas.
+    updates: String,
 }
 
 #[derive(Serialize)]
@@ -1042,7 +1064,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .chain(per_rule(of_rules))
             .collect()
     };
-    let (auditor_routines, operator_routines) = if dialect == Dialect::Postgres {
+    let (mut auditor_routines, mut operator_routines) = if dialect == Dialect::Postgres {
         (
             routines(AUDITOR_ROUTINES, &["next", "scope"]),
             routines(OPERATOR_ROUTINES, &["step", "purge"]),
@@ -1053,6 +1075,15 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             routines(OPERATOR_PROCEDURES, &[]),
         )
     };
+    if stamped(graph).next().is_some() {
+        auditor_routines.push("stamp_result".to_owned());
+        operator_routines.push("stamp".to_owned());
+        if dialect == Dialect::Postgres {
+            operator_routines.extend(["stamp_begin", "stamp_end"].map(ToOwned::to_owned));
+            operator_routines
+                .extend(stamped(graph).map(|rule| format!("{}_stamp_step", rule.name)));
+        }
+    }
     let indexes_by_expression = indexes.iter().any(|index| index.expression);
     SpecView {
         maria: dialect == Dialect::Mariadb,
@@ -1086,11 +1117,13 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         event: event_view(&graph.schedule),
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
         windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
+        stamps: stamped(graph).count(),
+        stamp_literals: stamped(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
-        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), nulls: releases::columns(graph.table(*id), dialect) }).collect(),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
         referring: referring(graph, &tables)
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
@@ -1118,12 +1151,28 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     }
 }
 
+/// The rules whose removal times can be set anew.
+fn stamped(graph: &Graph) -> impl Iterator<Item = &Rule> {
+    let has_stamp = |rule: &&Rule| rule.timed.as_ref().is_some_and(|it| it.stamp.is_some());
+    graph.rules.iter().filter(has_stamp)
+}
+
+/// The columns of a table that may be set, quoted, between commas.
+fn updates(graph: &Graph, table: TableId, dialect: Dialect) -> String {
+    let nulls = releases::columns(graph.table(table), dialect);
+    let mut columns = stamp::columns(graph, table, dialect);
+    if !nulls.is_empty() {
+        columns.insert(0, nulls);
+    }
+    columns.join(", ")
+}
+
 /// Tables that say how long something is kept and from which no row goes.
 fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
     let mut names: Vec<&str> = graph
         .rules
         .iter()
-        .filter_map(|rule| rule.retention.definition())
+        .flat_map(Rule::definitions)
         .map(|definition| definition.table.as_str())
         .collect();
     names.sort_unstable();
@@ -1134,7 +1183,7 @@ fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             name: escaped(dialect, name),
             table: dialect.qualified(home(graph, dialect), name),
             deleted: false,
-            nulls: String::new(),
+            updates: String::new(),
         })
         .collect()
 }

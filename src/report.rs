@@ -21,11 +21,14 @@ pub const REASONS: [(&str, &str); 10] = [
         "another session had it locked; the next run tries again",
     ),
     ("FAILED", "deleting it raised an error"),
-    ("POLICY_DISABLED", "its scope has no enabled policy"),
+    (
+        "POLICY_DISABLED",
+        "no enabled policy and no definition says how long",
+    ),
     ("NOT_A_ROOT", "no family has this root"),
 ];
 
-/// What `run` and `purge` answer.
+/// What `run`, `purge` and `stamp` answer.
 pub fn run(document: &Value) -> String {
     let status = text(document, "status");
     let reason = text(document, "reason");
@@ -37,9 +40,15 @@ pub fn run(document: &Value) -> String {
     } else {
         ""
     };
+    let stamp = document["trigger"] == "STAMP";
+    let (row, rows_of) = match stamp {
+        true => ("row set", "rows set"),
+        false => ("row", "rows"),
+    };
     let took = Duration::from_millis(document["duration_ms"].as_u64().unwrap_or_default());
     let mut out = format!(
-        "run {}: {dry}{status}, {reason} ({})\n",
+        "{} {}: {dry}{status}, {reason} ({})\n",
+        if stamp { "stamp" } else { "run" },
         text(document, "run"),
         duration(took)
     );
@@ -54,7 +63,7 @@ pub fn run(document: &Value) -> String {
             "\nrule {}: {}, {} in {}",
             text(rule, "rule"),
             counted(families, "family", "families"),
-            counted(rows, "row", "rows"),
+            counted(rows, row, rows_of),
             counted(batches, "batch", "batches")
         );
         if number(rule, "retries") > 0 {

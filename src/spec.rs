@@ -209,6 +209,9 @@ pub struct Rule {
     /// How long ended families are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
+    /// How removal times can be set anew, for a rule by removal time.
+    #[schemars(with = "Stamp")]
+    pub stamp: Option<Spanned<Stamp>>,
     /// How much a run takes at once.
     #[serde(default)]
     #[schemars(extend("default" = {}))]
@@ -350,6 +353,47 @@ pub struct Keep {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>")]
     pub of: BTreeMap<Text, Spanned<Values>>,
+}
+
+/// How removal times can be set anew: what a calculated one counts from, and which rows are those of one instance. What
+/// `stamp` is called with says the rest.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ start = \"started_at\", per = \"definition_id varchar\", from = \"definition: id -> keep_days days\" }`"
+)]
+#[schemars(extend("required" = ["start", "per", "from"]))]
+pub struct Stamp {
+    /// When a row of the root table began, of the type of the rule's `end_time`: `column [timestamp | timestamptz]`.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"started_at")]
+    pub start: Option<Text>,
+    /// Column of the root table that names its definition: `column [type]`, bigint if no type is given.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"definition_id varchar")]
+    pub per: Option<Text>,
+    /// A table that says how long what is kept whose `per` names its row: `table: key -> column unit`.
+    #[serde(default)]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^.+:.+->.+\s(days|hours|minutes|seconds)\s*$"),
+        example = &"definition: id -> keep_days days"
+    )]
+    pub from: Option<Text>,
+    /// Which rows are those of one row of the root table alone, not of its whole family: `table: column` with the column
+    /// that names it, or `table: column -> other_table` where the row names one of another table of this list.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["task: instance_id", "comment: task_id -> task"])]
+    pub own: Vec<Text>,
+    /// Tables whose rows share the removal time of the rows that name them, by the `parents` of these.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["blob"])]
+    pub named: Vec<Text>,
+    /// Columns that MySQL and MariaDB would set to the present instant at every change of the row, and must not:
+    /// `table: column, …`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["task: updated_at"])]
+    pub untouched: Vec<Text>,
 }
 
 /// How much a run takes at once.

@@ -167,9 +167,9 @@ pub(super) fn history() -> String {
 }
 
 pub(super) const PROGRESS: &str = "
-    SELECT CAST(COALESCE(SUM(p.families), 0) AS SIGNED), CAST(COALESCE(SUM(p.deleted_rows), 0) AS SIGNED),
+    SELECT CAST(COALESCE(SUM(p.families), 0) AS SIGNED), CAST(COALESCE(SUM(p.{rows}), 0) AS SIGNED),
            CAST(COALESCE(SUM(p.batches), 0) AS SIGNED)
-    FROM {w}.run AS r JOIN {w}.run_rule AS p USING (run_id)
+    FROM {w}.run AS r JOIN {w}.{progress} AS p USING (run_id)
     WHERE r.status = 'running' AND r.backend_pid = ?";
 
 // A name of a lock has at most 64 characters.

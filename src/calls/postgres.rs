@@ -45,9 +45,9 @@ pub(super) const HISTORY: &str = "
     ORDER BY h.run_id DESC";
 
 pub(super) const PROGRESS: &str = "
-    SELECT coalesce(sum(p.families), 0)::bigint, coalesce(sum(p.deleted_rows), 0)::bigint,
+    SELECT coalesce(sum(p.families), 0)::bigint, coalesce(sum(p.{rows}), 0)::bigint,
            coalesce(sum(p.batches), 0)::bigint
-    FROM {w}.run r JOIN {w}.run_rule p USING (run_id)
+    FROM {w}.run r JOIN {w}.{progress} p USING (run_id)
     WHERE r.status = 'running' AND r.backend_pid = $1::int";
 
 pub(super) const CLAIM: &str =

@@ -1,4 +1,4 @@
-//! `run` and `purge`: call the procedure on one session, watch its progress on another, show what it answers.
+//! `run`, `purge` and `stamp`: call the procedure on one session, watch its progress on another, show what it answers.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Exit, Session, document, selection, show};
 use crate::calls::Calls;
-use crate::cli::{Output, Purge, Run};
+use crate::cli::{Base, Output, Purge, Run, Stamp};
 use crate::db::{self, Database};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -59,6 +59,44 @@ pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
     )
 }
 
+/// Sets removal times.
+pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
+    let session = Session::open(&args.with.on, ui)?;
+    let timed = session.graph.rules.iter();
+    let mut stamps = timed.filter_map(|rule| rule.timed.as_ref()?.stamp.as_ref());
+    if stamps.next().is_none() {
+        let name = &session.graph.name;
+        return Err(Failure::new(format!(
+            "the spec `{name}` does not say how removal times are set"
+        ))
+        .hint("add `stamp = { … }` to its rule of the strategy `removal-time`, and install it")
+        .into());
+    }
+    let text = |value: &Option<String>| value.clone().map(Value::from);
+    let flag = |is_set: bool| is_set.then(|| Value::from(true));
+    let base = args.calculated.map(|base| match base {
+        Base::End => "end".into(),
+        Base::Start => "start".into(),
+    });
+    let keys = (!args.keys.is_empty()).then(|| Value::from(args.keys.clone()));
+    let options = super::options([
+        ("rule", text(&args.rule)),
+        ("to", text(&args.to)),
+        ("calculated", base),
+        ("default", text(&args.default)),
+        ("clear", flag(args.clear)),
+        ("key", keys),
+        ("missing", flag(args.missing)),
+        ("all", flag(args.all)),
+        ("hierarchical", args.own_rows.then(|| Value::from(false))),
+        ("chunk", args.chunk.map(Value::from)),
+        ("time_budget", text(&args.time_budget)),
+        ("dry_run", flag(args.dry_run)),
+    ]);
+    let output = args.with.output;
+    call(session, "stamp", &options.into(), None, output, ui)
+}
+
 /// How many families a run will take, for the bar; a run does not depend on it.
 fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
     ui.note("counting what would go (`--no-estimate` leaves this out)");
@@ -104,7 +142,7 @@ fn call(
     };
     let statement = session.calls.perform(procedure);
     let name = session.calls.shown(procedure, &options.to_string());
-    let progress = session.calls.progress();
+    let progress = session.calls.progress(procedure);
     let parameter = options.to_string();
     let rows = thread::scope(|scope| {
         let (done, result) = mpsc::channel();

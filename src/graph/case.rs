@@ -1,8 +1,8 @@
 //! The names of tables and columns in a graph, and how a server writes them.
 
 use super::{
-    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest,
-    Reference, Retention, Rule, Single, Source, Table, Timed,
+    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest, Own,
+    Reference, Retention, Rule, Single, Source, Stamp, Table, Timed,
 };
 use crate::dialect::Dialect;
 
@@ -171,6 +171,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         members,
         ended,
         references,
+        stamp,
     } = timed;
     let mut found: Vec<&mut String> = Vec::new();
     for member in members {
@@ -186,6 +187,30 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         } = reference;
         found.extend([table, column]);
     }
+    found.extend(stamp.iter_mut().flat_map(of_stamp));
+    found
+}
+
+fn of_stamp(stamp: &mut Stamp) -> Vec<&mut String> {
+    let Stamp {
+        start,
+        per,
+        definition,
+        own,
+        named: _,
+        untouched,
+    } = stamp;
+    let mut found = vec![&mut start.name, &mut per.name];
+    found.extend(of_definition(definition));
+    for own in own {
+        let Own {
+            table: _,
+            column,
+            through: _,
+        } = own;
+        found.push(column);
+    }
+    found.extend(untouched.iter_mut().flat_map(|(_, columns)| columns));
     found
 }
 
@@ -232,18 +257,20 @@ fn of_retention(retention: &mut Retention) -> Vec<&mut String> {
     let mut found: Vec<&mut String> = Vec::new();
     found.extend(of_columns(per));
     match source {
-        Some(Source::Definition(definition)) => {
-            let Definition {
-                table,
-                key,
-                column,
-                unit: _,
-            } = definition;
-            found.extend([table, &mut key.name, column]);
-        }
+        Some(Source::Definition(definition)) => found.extend(of_definition(definition)),
         Some(Source::Values(_)) | None => {}
     }
     found
+}
+
+fn of_definition(definition: &mut Definition) -> [&mut String; 3] {
+    let Definition {
+        table,
+        key,
+        column,
+        unit: _,
+    } = definition;
+    [table, &mut key.name, column]
 }
 
 #[cfg(test)]
@@ -290,6 +317,7 @@ time = "due_"
 end_time = "over_"
 tables = ["below_: dated_id_", "dated_"]
 references = ["outer_: dated_id_ -> dated_"]
+stamp = { start = "began_", per = "kind_id_", from = "kinds_: id_ -> keep_ days", own = ["below_: dated_id_"], untouched = ["below_: seen_"] }
 retention = { minimum = "1d" }
 [rules.expiring]
 strategy = "expiry"

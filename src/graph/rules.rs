@@ -3,6 +3,7 @@
 mod end;
 mod retention;
 pub(super) mod single;
+mod stamp;
 pub(super) mod timed;
 
 use std::collections::BTreeMap;

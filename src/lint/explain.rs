@@ -163,6 +163,12 @@ no family goes before it has been over for so long. Whether it is over, only the
         "A field that every spec or every rule needs is missing.",
     ),
     (
+        "named-by-nothing",
+        "\
+The rows of a table under `named` get the removal time of the rows that name them. Which these are is said by the \
+`parents` of the rule's tables; none of them names this table.",
+    ),
+    (
         "no-dialect",
         "`dialects` lists the servers that the managed system runs on. Left out, the spec is for all of them.",
     ),
@@ -203,6 +209,12 @@ table belongs to.",
         "\
 A number or duration is too small or too large: counts and durations are positive, only `retries` and `safety_lag` may \
 be 0, and all but `lock_timeout` count whole seconds. A `lock_timeout` of 0 would wait for ever.",
+    ),
+    (
+        "own-through-nothing",
+        "\
+`own` finds rows that name no instance themselves through the rows of another table that do. That table must be listed, \
+too, with the column that names the instance.",
     ),
     (
         "parent-before-child",
@@ -288,7 +300,8 @@ their end, so they are looked for by their start. Where the root table itself sa
     (
         "table-outside-family",
         "\
-`artifacts` and `rows of` must name a table whose rows belong, over any number of edges, to the rule's root table.",
+`artifacts` and `rows of` must name a table whose rows belong, over any number of edges, to the rule's root table; \
+`references` and `stamp` one of the rule's `tables`.",
     ),
     (
         "toml-syntax",

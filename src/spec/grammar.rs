@@ -88,6 +88,17 @@ pub struct MemberText {
     pub columns: Vec<Text>,
 }
 
+/// `table: column`, or `table: column -> other_table`.
+#[derive(Clone, Debug)]
+pub struct OwnText {
+    /// The table.
+    pub table: Text,
+    /// The column that names an instance, or a row of the other table.
+    pub column: Text,
+    /// The other table.
+    pub through: Option<Text>,
+}
+
 /// `table: key -> column unit`.
 #[derive(Clone, Debug)]
 pub struct SourceText {
@@ -258,6 +269,28 @@ pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> 
         table,
         parent,
         child,
+    })
+}
+
+/// Reads `table: column`, or `table: column -> other_table`.
+pub fn own(text: &str, whole: &Text) -> Result<OwnText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(
+        text,
+        whole,
+        "write `table: column` with the column that names the instance, or `table: column -> other_table`",
+    )?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Colon)?;
+    let column = cursor.name("a column")?;
+    let through = match cursor.take(&Token::Arrow) {
+        true => Some(cursor.name("a table")?),
+        false => None,
+    };
+    cursor.end()?;
+    Ok(OwnText {
+        table,
+        column,
+        through,
     })
 }
 

@@ -1,4 +1,13 @@
 {% import "macros.sql" as w -%}
+
+{#- The name of the lock that the session of row r holds. -#}
+{% macro lock_of(run_lock, q, stamps) -%}
+{% if stamps > 0 -%}
+CASE r.{{ q }}trigger{{ q }} WHEN 'PURGE' THEN CONCAT({{ run_lock }}, '.', r.run_id) WHEN 'STAMP' THEN CONCAT({{ run_lock }}, '.stamp') ELSE {{ run_lock }} END
+{%- else -%}
+IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})
+{%- endif %}
+{%- endmacro lock_of -%}
 {{ w::session() }}
 
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
@@ -28,7 +37,7 @@ BEGIN
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.setting, {{ control }}.artifact,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
 {%- for table in referring %}
         {{ table }},
 {%- endfor %}
@@ -135,11 +144,14 @@ COMMENT 'Closes the runs of the ledger whose call is over, which the next run do
 BEGIN
     DECLARE v_torn bigint;
     UPDATE {{ control }}.run AS r
-    SET r.status = IF(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})) = r.backend_pid, 'cancelled', 'crashed'),
+    SET r.status = IF(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps) }}) = r.backend_pid, 'cancelled', 'crashed'),
         r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+        r.finished_at = {% if stamps > 0 %}COALESCE(
+            (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id),
+            (SELECT MAX(p.updated_at) FROM {{ control }}.run_stamp AS p WHERE p.run_id = r.run_id)
+        ){% else %}(SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id){% endif %}
     WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})), CONNECTION_ID()) = CONNECTION_ID();
+      AND COALESCE(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps) }}), CONNECTION_ID()) = CONNECTION_ID();
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM {{ control }}.unfinished AS u;
     IF v_torn > 0 THEN
@@ -154,6 +166,11 @@ BEGIN
     WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
         DO RELEASE_LOCK({{ run_lock }});
     END WHILE;
+{%- if stamps > 0 %}
+    WHILE IS_USED_LOCK(CONCAT({{ run_lock }}, '.stamp')) = CONNECTION_ID() DO
+        DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.stamp'));
+    END WHILE;
+{%- endif %}
 END;
 
 -- open_hours: when scheduled runs may work.
@@ -268,7 +285,7 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
         IF COALESCE(IS_USED_LOCK({{ run_lock }}), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL {{ control }}.reap();
@@ -279,7 +296,7 @@ BEGIN
             INTO o_refused
             FROM {{ control }}.run AS r
             WHERE r.status = 'running'
-              AND r.{{ q }}trigger{{ q }} <> 'PURGE'
+              AND r.{{ q }}trigger{{ q }} {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
@@ -323,7 +340,7 @@ BEGIN
 
     -- The ledger keeps itself small.
     CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
-    DELETE r, p, t, s, f{% if by_row %}, x{% endif %}
+    DELETE r, p, t, s, f{% if by_row %}, x{% endif %}{% if stamps > 0 %}, y{% endif %}
     FROM {{ control }}.run AS r
     LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN {{ control }}.run_table AS t ON t.run_id = r.run_id
@@ -331,6 +348,9 @@ BEGIN
     LEFT JOIN {{ control }}.run_failure AS f ON f.run_id = r.run_id
 {%- if by_row %}
     LEFT JOIN {{ control }}.run_pass AS x ON x.run_id = r.run_id
+{%- endif %}
+{%- if stamps > 0 %}
+    LEFT JOIN {{ control }}.run_stamp AS y ON y.run_id = r.run_id
 {%- endif %}
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END;

@@ -870,7 +870,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', JSON_OBJECT('rule', s.rule, 'reason', s.reason), s.families
 FROM {{ control }}.run_skip AS s
-WHERE s.run_id = (SELECT MAX(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` <> 'PURGE')
+WHERE s.run_id = (SELECT MAX(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %})
 UNION ALL
 SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.artifact AS a

@@ -30,7 +30,7 @@ GRANT {{ auditor }} TO {{ operator }};
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}
 --# grant on {{ table.name }}
-GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.nulls %}, UPDATE ({{ table.nulls }}){% endif %} ON {{ table.table }} TO {{ owner }};
+GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
 {% endfor -%}
 {% for definition in definitions -%}
 --# grant select on {{ definition.name }}

@@ -105,7 +105,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
 {%- endmacro joined %}
 
 {#- What a step looks at before its batch. -#}
-{% macro before_batch(control, rule) -%}
+{% macro before_batch(control, rule, progress="run_rule") -%}
 -- Everything that may end a run is looked at before every batch.
             SELECT
                 r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
@@ -116,7 +116,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
             WHERE r.run_id = p_run;
             SELECT p.families, p.retries_in_row, p.batch_families, p.halving
             INTO v_done, v_again, v_present, v_halving
-            FROM {{ control }}.run_rule AS p
+            FROM {{ control }}.{{ progress }} AS p
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }}
             FOR UPDATE;
@@ -141,12 +141,17 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
             END IF;
 {%- endmacro before_batch %}
 
-{#- How long a step waits for locks, and the latch of holds and policies. -#}
-{% macro latch(control) -%}
+{#- How long a step waits for locks. -#}
+{% macro waits() -%}
 -- The server counts in whole seconds. The second one is for tables that are being altered.
             SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
             SET SESSION innodb_lock_wait_timeout = v_wait;
             SET SESSION lock_wait_timeout = v_wait;
+{%- endmacro waits %}
+
+{#- The same, and the latch of holds and policies. -#}
+{% macro latch(control) -%}
+{{ self::waits() }}
 
             -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
             -- look at everything again.
@@ -165,7 +170,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
 
 {#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
     delete yet, more than 1 where it can be halved; half: to what. -#}
-{% macro after_batch(control, rule, half) -%}
+{% macro after_batch(control, rule, half, progress="run_rule") -%}
 -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
         -- read-only server: they are no fault of a family.
         IF v_errno IN (1317, 1927, 1053) THEN
@@ -185,7 +190,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         IF v_busy AND v_again < v_retries THEN
-            UPDATE {{ control }}.run_rule AS p
+            UPDATE {{ control }}.{{ progress }} AS p
             SET p.retries = p.retries + 1,
                 p.retries_in_row = p.retries_in_row + 1,
                 p.updated_at = UTC_TIMESTAMP(6)
@@ -201,7 +206,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
             LEAVE step;
         END IF;
         IF v_last > 1 THEN
-            UPDATE {{ control }}.run_rule AS p
+            UPDATE {{ control }}.{{ progress }} AS p
             SET p.retries = p.retries + 1,
                 p.retries_in_row = 0,
                 p.batch_families = {{ half }},

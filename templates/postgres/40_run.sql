@@ -267,7 +267,10 @@ BEGIN
             UPDATE {{ control }}.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
-                finished_at = (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id)
+                finished_at = {% if stamps > 0 %}greatest(
+                    (SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id),
+                    (SELECT max(p.updated_at) FROM {{ control }}.run_stamp AS p WHERE p.run_id = r.run_id)
+                ){% else %}(SELECT max(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id){% endif %}
             WHERE r.run_id = v_run.run_id
               AND r.status = 'running';
             v_closed := v_closed + 1;
@@ -334,7 +337,7 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 1) THEN
         o_refused := 'another run is starting';
         RETURN;
@@ -344,7 +347,7 @@ BEGIN
     INTO o_refused
     FROM {{ control }}.run AS r
     WHERE r.status = 'running'
-      AND r.trigger <> 'PURGE'
+      AND {% if stamps > 0 %}r.trigger NOT IN ('PURGE', 'STAMP'){% else %}r.trigger <> 'PURGE'{% endif %}
     ORDER BY r.run_id
     LIMIT 1;
     IF o_refused IS NOT NULL THEN
@@ -472,6 +475,9 @@ BEGIN
 {%- if by_row %}
     DELETE FROM {{ control }}.run_pass AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 {%- endif %}
+{%- if stamps > 0 %}
+    DELETE FROM {{ control }}.run_stamp AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+{%- endif %}
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
@@ -547,18 +553,7 @@ AS $windrow$
                     round(extract(epoch FROM r.finished_at - r.started_at) * 1000) AS duration_ms,
                     (SELECT count(*) FROM {{ control }}.artifact AS a WHERE a.rule = p.rule AND a.last_error IS NOT NULL) AS artifact_failures
                 FROM {{ control }}.run_rule AS p
-                LEFT JOIN LATERAL (
-                    SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
-                    FROM {{ control }}.run_skip AS k
-                    WHERE k.run_id = p.run_id
-                      AND k.rule = p.rule
-                    HAVING count(*) > 0
-                ) AS s ON true
-                LEFT JOIN LATERAL (
-                    SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
-                    FROM (SELECT * FROM {{ control }}.run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
-                    HAVING count(*) > 0
-                ) AS e ON true
+                {{ w::skips_and_failures(control=control) | indent(prefix="                ") }}
                 WHERE p.run_id = r.run_id
             ) AS f
         )
@@ -1523,7 +1518,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
 FROM {{ control }}.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger <> 'PURGE')
+WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND {% if stamps > 0 %}r.trigger NOT IN ('PURGE', 'STAMP'){% else %}r.trigger <> 'PURGE'{% endif %})
 UNION ALL
 SELECT 'windrow_artifacts_pending', '{}', count(*)
 FROM {{ control }}.artifact AS a

@@ -26,7 +26,7 @@ GRANT {{ control }}_auditor TO {{ control }}_operator;
 GRANT USAGE ON SCHEMA {{ schema }} TO {{ control }}_owner;
 {% for table in tables -%}
 --# grant on {{ table.name }}
-GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.nulls %}, UPDATE ({{ table.nulls }}){% endif %} ON {{ table.table }} TO {{ control }}_owner;
+GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ control }}_owner;
 {% endfor -%}
 {% for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references -%}
 --# grant select on {{ reference }}

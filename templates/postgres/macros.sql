@@ -1,9 +1,9 @@
 {#- What rules of all strategies share. -#}
 
 {#- What a step looks at before its batch: v_run, v_progress. -#}
-{% macro before_batch(control, rule) -%}
+{% macro before_batch(control, rule, progress="run_rule") -%}
 SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
+    SELECT * INTO STRICT v_progress FROM {{ control }}.{{ progress }} AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
 
     -- Everything that may end a run is looked at before every batch.
     IF NOT {{ control }}.is_own(p_run) THEN
@@ -31,7 +31,7 @@ PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 
 {%- endmacro latch %}
 
 {#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
-{% macro after_batch(control, rule) -%}
+{% macro after_batch(control, rule, progress="run_rule") -%}
 IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -53,7 +53,7 @@ IF v_run.dry_run THEN
     END;
 
     IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
-        UPDATE {{ control }}.run_rule AS r
+        UPDATE {{ control }}.{{ progress }} AS r
         SET retries = r.retries + 1,
             retries_in_row = r.retries_in_row + 1,
             updated_at = clock_timestamp()
@@ -352,3 +352,19 @@ IF EXISTS (
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
 {%- endmacro kept_silently %}
+
+{#- What a run passed over, as s, and what failed, as e, of row p of its progress. -#}
+{% macro skips_and_failures(control) -%}
+LEFT JOIN LATERAL (
+    SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
+    FROM {{ control }}.run_skip AS k
+    WHERE k.run_id = p.run_id
+      AND k.rule = p.rule
+    HAVING count(*) > 0
+) AS s ON true
+LEFT JOIN LATERAL (
+    SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
+    FROM (SELECT * FROM {{ control }}.run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
+    HAVING count(*) > 0
+) AS e ON true
+{%- endmacro skips_and_failures %}

@@ -4,6 +4,7 @@ mod agree;
 mod cases;
 mod killed;
 mod oracle;
+mod stamp;
 mod twins;
 
 use std::collections::BTreeMap;

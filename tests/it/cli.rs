@@ -60,6 +60,7 @@ fn help_names_every_command_and_the_exit_codes() {
       setting    Show or change limits: batch size, budget, time-outs
       window     Show or change when scheduled runs may work
       purge      Delete named families now, whatever their age
+      stamp      Set removal times: to an instant, calculated, or cleared
       artifacts  Remove the files that deleted rows named
       pause      Stop the run in progress after its batch, and start none
       resume     Let runs start again

@@ -191,7 +191,7 @@ fn all_refused(installation: &Installation, session: &mut Session, texts: &[&str
 }
 
 /// A session of a new user: operator, auditor, or nobody.
-fn user(installation: &mut Installation, role: Option<&str>) -> Session {
+pub(crate) fn user(installation: &mut Installation, role: Option<&str>) -> Session {
     let control = installation.control.clone();
     let name = format!("{}_{}", role.unwrap_or("nobody"), installation.name);
     let role = role.map(|role| format!("{control}_{role}"));

@@ -745,7 +745,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 3f60341f6f09]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 024426dabcab]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -865,6 +865,7 @@ BEGIN
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
+        ('check_stamp_options'),
         ('claim_artifacts'),
         ('count_orphans'),
         ('drop_policy'),
@@ -879,6 +880,11 @@ BEGIN
         ('history_open'),
         ('history_preview'),
         ('history_purge'),
+        ('history_stamp_batch'),
+        ('history_stamp_close'),
+        ('history_stamp_open'),
+        ('history_stamp_step'),
+        ('history_stamp_work'),
         ('history_step'),
         ('history_strays'),
         ('history_undated'),
@@ -919,6 +925,11 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('stamp'),
+        ('stamp_begin'),
+        ('stamp_document'),
+        ('stamp_end'),
+        ('stamp_result'),
         ('task_metrics_batch'),
         ('task_metrics_close'),
         ('task_metrics_count'),
@@ -1113,7 +1124,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', JSON_OBJECT('rule', s.rule, 'reason', s.reason), s.families
 FROM windrow_camunda7.run_skip AS s
-WHERE s.run_id = (SELECT MAX(r.run_id) FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` <> 'PURGE')
+WHERE s.run_id = (SELECT MAX(r.run_id) FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` NOT IN ('PURGE', 'STAMP'))
 UNION ALL
 SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
 FROM windrow_camunda7.artifact AS a

@@ -133,15 +133,18 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7.reap(); [body eeaa8f60559f]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7.reap(); [body 00f835d2548f]'
 BEGIN
     DECLARE v_torn bigint;
     UPDATE windrow_camunda7.run AS r
-    SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7.run', '.', r.run_id), 'windrow_camunda7.run')) = r.backend_pid, 'cancelled', 'crashed'),
+    SET r.status = IF(IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END) = r.backend_pid, 'cancelled', 'crashed'),
         r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id)
+        r.finished_at = COALESCE(
+            (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id),
+            (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = r.run_id)
+        )
     WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7.run', '.', r.run_id), 'windrow_camunda7.run')), CONNECTION_ID()) = CONNECTION_ID();
+      AND COALESCE(IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END), CONNECTION_ID()) = CONNECTION_ID();
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM windrow_camunda7.unfinished AS u;
     IF v_torn > 0 THEN
@@ -155,6 +158,9 @@ BEGIN
     END IF;
     WHILE IS_USED_LOCK('windrow_camunda7.run') = CONNECTION_ID() DO
         DO RELEASE_LOCK('windrow_camunda7.run');
+    END WHILE;
+    WHILE IS_USED_LOCK(CONCAT('windrow_camunda7.run', '.stamp')) = CONNECTION_ID() DO
+        DO RELEASE_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
     END WHILE;
 END$$
 DELIMITER ;
@@ -226,7 +232,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 44b021c2c5f7]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body af23a4b91e83]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -273,7 +279,7 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time. A purge of named families or a stamp may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
         IF COALESCE(IS_USED_LOCK('windrow_camunda7.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_camunda7.reap();
@@ -284,7 +290,7 @@ BEGIN
             INTO o_refused
             FROM windrow_camunda7.run AS r
             WHERE r.status = 'running'
-              AND r.`trigger` <> 'PURGE'
+              AND r.`trigger` NOT IN ('PURGE', 'STAMP')
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
@@ -311,7 +317,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body cafa1e019a39]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 36cba825ef76]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7.run AS r
@@ -330,12 +336,13 @@ BEGIN
 
     -- The ledger keeps itself small.
     CALL windrow_camunda7.setting_of('history', 'ledger_days', v_days);
-    DELETE r, p, t, s, f
+    DELETE r, p, t, s, f, y
     FROM windrow_camunda7.run AS r
     LEFT JOIN windrow_camunda7.run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN windrow_camunda7.run_table AS t ON t.run_id = r.run_id
     LEFT JOIN windrow_camunda7.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN windrow_camunda7.run_failure AS f ON f.run_id = r.run_id
+    LEFT JOIN windrow_camunda7.run_stamp AS y ON y.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;

@@ -13,25 +13,26 @@ CREATE ROLE IF NOT EXISTS `windrow_camunda7_operator`, `windrow_camunda7_auditor
 GRANT `windrow_camunda7_auditor` TO `windrow_camunda7_operator`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
-GRANT SELECT, DELETE ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_BATCH` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_COMMENT` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_DEC_IN` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_DEC_OUT` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_DECINST` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_DETAIL` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_EXT_TASK_LOG` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_IDENTITYLINK` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_INCIDENT` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_JOB_LOG` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_OP_LOG` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_PROCINST` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_TASKINST` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_VARINST` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_RU_AUTHORIZATION` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_COMMENT` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DEC_IN` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DEC_OUT` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DECINST` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DETAIL` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`, `TIMESTAMP_`) ON `camunda7`.`ACT_HI_EXT_TASK_LOG` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`, `TIMESTAMP_`) ON `camunda7`.`ACT_HI_IDENTITYLINK` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`CREATE_TIME_`, `REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_INCIDENT` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_JOB_LOG` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`, `TIMESTAMP_`) ON `camunda7`.`ACT_HI_OP_LOG` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_PROCINST` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_TASKINST` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_VARINST` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_RU_AUTHORIZATION` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_RU_TASK_METER_LOG` TO `windrow_camunda7_owner`;
+GRANT SELECT ON `camunda7`.`ACT_RE_PROCDEF` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_EXT_TASK` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_JOB` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_VARIABLE` TO `windrow_camunda7_owner`;
@@ -47,6 +48,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.verify TO `windrow_camunda7_auditor`
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.orphans TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.in_window TO `windrow_camunda7_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.stamp_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.reap TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.purge TO `windrow_camunda7_operator`;
@@ -61,3 +63,4 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_setting TO `windrow_camunda7_ope
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_windows TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.claim_artifacts TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.finish_artifact TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.stamp TO `windrow_camunda7_operator`;

@@ -216,7 +216,10 @@ BEGIN
             UPDATE windrow_camunda7.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
-                finished_at = (SELECT max(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id)
+                finished_at = greatest(
+                    (SELECT max(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id),
+                    (SELECT max(p.updated_at) FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = r.run_id)
+                )
             WHERE r.run_id = v_run.run_id
               AND r.status = 'running';
             v_closed := v_closed + 1;
@@ -227,7 +230,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.reap() IS
-    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_camunda7.reap(); [body be280c1ece36]';
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_camunda7.reap(); [body da4978fe83c8]';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
 CREATE OR REPLACE FUNCTION windrow_camunda7.is_own(p_run bigint)
@@ -279,7 +282,7 @@ BEGIN
         END IF;
     END IF;
 
-    -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time. A purge of named families or a stamp may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock(780505254, 1) THEN
         o_refused := 'another run is starting';
         RETURN;
@@ -289,7 +292,7 @@ BEGIN
     INTO o_refused
     FROM windrow_camunda7.run AS r
     WHERE r.status = 'running'
-      AND r.trigger <> 'PURGE'
+      AND r.trigger NOT IN ('PURGE', 'STAMP')
     ORDER BY r.run_id
     LIMIT 1;
     IF o_refused IS NOT NULL THEN
@@ -312,7 +315,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e4a04c74fb22]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 6ca9a7c2a55a]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_open(p_run bigint, p_rule text)
@@ -413,6 +416,7 @@ BEGIN
     v_days := windrow_camunda7.setting_of('history', 'ledger_days');
     DELETE FROM windrow_camunda7.run_failure AS f USING windrow_camunda7.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run_skip AS s USING windrow_camunda7.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_camunda7.run_stamp AS p USING windrow_camunda7.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run_rule AS p USING windrow_camunda7.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
@@ -420,7 +424,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 2215e3ad6fba]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 13b0c9168015]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_result(p_run bigint)
@@ -1296,6 +1300,7 @@ BEGIN
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
+            ('check_stamp_options'),
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
@@ -1306,6 +1311,9 @@ BEGIN
             ('history_keep'),
             ('history_preview'),
             ('history_purge'),
+            ('history_stamp_batch'),
+            ('history_stamp_next'),
+            ('history_stamp_step'),
             ('history_step'),
             ('history_strays'),
             ('history_undated'),
@@ -1338,6 +1346,10 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stamp'),
+            ('stamp_begin'),
+            ('stamp_end'),
+            ('stamp_result'),
             ('task_metrics_backlog'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
@@ -1465,7 +1477,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body c8d079ad2755]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body f0d613344789]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7.metrics AS
@@ -1510,7 +1522,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
 FROM windrow_camunda7.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger <> 'PURGE')
+WHERE s.run_id = (SELECT max(r.run_id) FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger NOT IN ('PURGE', 'STAMP'))
 UNION ALL
 SELECT 'windrow_artifacts_pending', '{}', count(*)
 FROM windrow_camunda7.artifact AS a

@@ -139,7 +139,7 @@ fn check_combination(written: &spec::Retention, diagnostics: &mut Vec<Diagnostic
     }
 }
 
-fn definition(
+pub(super) fn definition(
     text: &str,
     written: &Text,
     kind: Kind,
@@ -266,6 +266,17 @@ fn under_minimum(
 }
 
 fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {
+    let wrong = |kind: &str| format!("policies cannot be set by a `{kind}`");
+    naming(text, written, wrong, diagnostics)
+}
+
+/// A column whose values name something, so that it has the type of a key; `wrong` tells what cannot be with another one.
+pub(super) fn naming(
+    text: &str,
+    written: &Text,
+    wrong: impl Fn(&str) -> String,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
     let read = grammar::column(text, written)
         .map_err(|diagnostic| diagnostics.push(*diagnostic))
         .ok()?;
@@ -274,11 +285,8 @@ fn scope(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Optio
         diagnostics.push(Diagnostic::error(
             "type-mismatch",
             read.kind.map_or(written.span(), |kind| kind.span()),
-            format!(
-                "policies cannot be set by a `{}`",
-                names::kind_name(column.kind)
-            ),
-            "scopes are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
+            wrong(names::kind_name(column.kind)),
+            "scopes and keys are `smallint`, `integer`, `bigint`, `uuid` or `varchar`",
         ));
         return None;
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::retention::retention;
+use super::stamp::{self, Around, stamp};
 use super::{DAY, Family, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
@@ -73,6 +74,20 @@ pub(super) fn rule(
         check_children(name, &order, tables, diagnostics);
     }
     let references = references(text, spec, rule, &order, tables, diagnostics);
+    let around = Around {
+        spec,
+        text,
+        name,
+        tables,
+        order: &order,
+        time: time.as_ref(),
+        ended: ended.as_ref(),
+    };
+    let stamp = rule
+        .stamp
+        .as_ref()
+        .filter(|_| by_removal_time)
+        .and_then(|written| stamp(&around, written, diagnostics));
     let kept = if by_removal_time {
         Some(stored(name, rule, diagnostics))
     } else {
@@ -101,6 +116,7 @@ pub(super) fn rule(
             members,
             ended,
             references,
+            stamp,
         }),
         single: None,
         hierarchy: Vec::new(),
@@ -133,6 +149,7 @@ pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagno
     found.extend(rule.time.as_ref().map(|it| ("time", it.span())));
     found.extend(rule.tables.first().map(|it| ("tables", it.span())));
     found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     found.extend(
         rule.limits
             .batch_rows
@@ -155,7 +172,7 @@ pub(super) fn refuse(
         ),
         Strategy::RemovalTime => (
             "removal-time",
-            "it has `root`, `time`, `tables`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, and `limits` with `batch_rows`: the stored time holds the retention already",
+            "it has `root`, `time`, `tables`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, and `limits` with `batch_rows`: the stored time holds the retention already",
         ),
         Strategy::Age => (
             "age",
@@ -204,6 +221,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
     } else {
         found.extend(rule.tables.first().map(|it| ("tables", it.span())));
         found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+        found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     }
     found
 }
@@ -470,6 +488,7 @@ pub(in crate::graph) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<St
                 columns.extend(read.columns.into_iter().map(Spanned::into_inner));
             }
         }
+        columns.extend(stamp::searched(rule, text, table));
         if at_root && rule.tables.is_empty() {
             columns.extend(column(&rule.time));
             columns.extend(single::searched(rule, text));

@@ -18,7 +18,7 @@ use crate::support::installation::on_every_server;
 
 on_every_server!(a_run_deletes_what_the_model_says_and_nothing_else);
 
-const AS_OF: &str = "2026-01-01T00:00:00Z";
+pub(super) const AS_OF: &str = "2026-01-01T00:00:00Z";
 
 /// Minutes before `AS_OF`: a row is due before the safety lag, a family may go that ended before the minimum and the lag.
 const LAG: i64 = 60;
@@ -42,9 +42,9 @@ const CHILDREN: [&str; 15] = [
     "act_hi_decinst",
     "act_ru_authorization",
 ];
-const PROCESS: &str = "act_hi_procinst";
-const BYTES: &str = "act_ge_bytearray";
-const BATCH: &str = "act_hi_batch";
+pub(super) const PROCESS: &str = "act_hi_procinst";
+pub(super) const BYTES: &str = "act_ge_bytearray";
+pub(super) const BATCH: &str = "act_hi_batch";
 
 /// What may refer to a byte array: table and column.
 const REFERRERS: [(&str, &str); 3] = [
@@ -54,7 +54,7 @@ const REFERRERS: [(&str, &str); 3] = [
 ];
 
 #[derive(Clone, Debug)]
-struct Row {
+pub(super) struct Row {
     table: &'static str,
     id: String,
     root: Option<String>,
@@ -64,7 +64,7 @@ struct Row {
 }
 
 #[derive(Debug, Default)]
-struct World {
+pub(super) struct World {
     rows: Vec<Row>,
     /// Byte arrays that something refers to, and what.
     referred: Vec<(String, usize)>,
@@ -73,6 +73,14 @@ struct World {
 }
 
 impl World {
+    /// A world of these rows, in which nothing is held or referred to.
+    pub(super) fn of(rows: impl Iterator<Item = Row>) -> World {
+        World {
+            rows: rows.collect(),
+            ..World::default()
+        }
+    }
+
     fn random(random: &mut SmallRng) -> World {
         // Few instants, so that families share them, on both sides of every bound.
         const REMOVALS: [Option<i64>; 12] = [
@@ -200,12 +208,6 @@ impl World {
             script += &format!("DELETE FROM {table};\n");
         }
         script += "DELETE FROM W.hold;\n";
-        let instant = |minutes: Option<i64>| match minutes {
-            None => "NULL".to_owned(),
-            Some(minutes) => {
-                format!("(TIMESTAMP '2026-01-01 00:00:00' - INTERVAL '{minutes}' MINUTE)")
-            }
-        };
         for row in &self.rows {
             let mut columns = vec![
                 ("id_", format!("'{}'", row.id)),
@@ -294,7 +296,7 @@ impl World {
     }
 
     /// The rows that a run leaves.
-    fn left(&self) -> BTreeSet<(String, String)> {
+    pub(super) fn left(&self) -> BTreeSet<(String, String)> {
         let staying = self.staying();
         self.rows
             .iter()
@@ -330,12 +332,39 @@ impl World {
     }
 }
 
+/// A row of a world.
+pub(super) fn row(
+    table: &'static str,
+    id: &str,
+    root: Option<String>,
+    removal: Option<i64>,
+    ended: Option<i64>,
+) -> Row {
+    Row {
+        table,
+        id: id.to_owned(),
+        root,
+        removal,
+        ended,
+    }
+}
+
+/// Minutes before `AS_OF` as SQL.
+pub(super) fn instant(minutes: Option<i64>) -> String {
+    match minutes {
+        None => "NULL".to_owned(),
+        Some(minutes) => {
+            format!("(TIMESTAMP '2026-01-01 00:00:00' - INTERVAL '{minutes}' MINUTE)")
+        }
+    }
+}
+
 fn is_due(row: &Row) -> bool {
     row.removal.is_some_and(|minutes| minutes > LAG)
 }
 
 /// A database whose columns may be NULL, so that a row of a world needs no more than what counts.
-fn lenient(dialect: Dialect) -> Camunda {
+pub(super) fn lenient(dialect: Dialect) -> Camunda {
     let mut camunda = Camunda::new(dialect);
     let sql = camunda.either(
         "SELECT format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', a.attrelid::regclass, a.attname)
@@ -352,7 +381,7 @@ fn lenient(dialect: Dialect) -> Camunda {
     camunda
 }
 
-fn contents(camunda: &mut Camunda) -> BTreeSet<(String, String)> {
+pub(super) fn contents(camunda: &mut Camunda) -> BTreeSet<(String, String)> {
     let selects: Vec<String> = CHILDREN
         .iter()
         .chain(&[PROCESS, BYTES, BATCH])

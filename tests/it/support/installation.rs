@@ -361,7 +361,7 @@ pub(crate) fn call(
     options: &Value,
 ) -> anyhow::Result<Value> {
     let sql = match (dialect, routine) {
-        (Dialect::Postgres, "run" | "purge") => {
+        (Dialect::Postgres, "run" | "purge" | "stamp") => {
             format!("CALL {control}.{routine}($1::pg_catalog.jsonb)")
         }
         (Dialect::Postgres, _) => {

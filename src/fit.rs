@@ -214,6 +214,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 .chain(&rule.otherwise)
                 .chain(&rule.retention.per)
                 .chain(newest_columns(rule))
+                .chain(rule.links_within().map(|link| &link.parent))
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }

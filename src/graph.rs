@@ -219,7 +219,7 @@ pub struct Rule {
     pub timed: Option<Timed>,
     /// What a rule has whose rows go one by one, each for what it is itself.
     pub single: Option<Single>,
-    /// Relation tables that link a member to its descendants.
+    /// What links a member to its descendants.
     pub hierarchy: Vec<Link>,
     /// What happens to a family that shares a member with another.
     pub shared: Shared,
@@ -237,6 +237,14 @@ pub struct Rule {
     pub order: Vec<TableId>,
 }
 
+impl Rule {
+    /// The links by which rows of the root table name each other.
+    pub fn links_within(&self) -> impl Iterator<Item = &Link> {
+        let links = self.hierarchy.iter();
+        links.filter(|link| link.table == self.root)
+    }
+}
+
 /// `column` has one of `values`. NULL never matches.
 #[derive(Clone, Debug)]
 pub struct Condition {
@@ -246,14 +254,14 @@ pub struct Condition {
     pub values: Vec<Literal>,
 }
 
-/// A relation table whose rows say: `parent`'s member has the descendant `child`.
+/// A table whose rows say: `parent`'s member has the descendant `child`.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The relation table; both columns are edges of it to the root table.
+    /// A relation table, and both columns are edges of it to the root table; or the root table itself.
     pub table: TableId,
     /// Column that names the upper member.
     pub parent: Column,
-    /// Column that names the descendant.
+    /// Column that names the descendant; the key, where it is the root table itself.
     pub child: Column,
 }
 
@@ -517,6 +525,14 @@ impl Graph {
     /// The table behind an id.
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]
+    }
+
+    /// The links by which rows of a table name each other.
+    pub fn links_within(&self, table: &str) -> impl Iterator<Item = &Link> {
+        let rules = self.rules.iter();
+        rules
+            .flat_map(Rule::links_within)
+            .filter(move |link| self.table(link.table).name == table)
     }
 }
 

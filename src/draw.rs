@@ -177,6 +177,12 @@ fn arrows(graph: &Graph, rule: &Rule) -> Vec<Arrow> {
             });
         }
     }
+    arrows.extend(rule.links_within().map(|link| Arrow {
+        child: rule.root,
+        parent: rule.root,
+        label: link.parent.name.clone(),
+        hierarchy: true,
+    }));
     arrows
 }
 
@@ -236,11 +242,7 @@ fn branch(
     if !columns.is_empty() {
         let _ = write!(out, "  {}", columns.join(", "));
     }
-    if let Some(link) = rule
-        .hierarchy
-        .iter()
-        .find(|link| link.table == id && !edges.is_empty())
-    {
+    if let Some(link) = rule.hierarchy.iter().find(|link| link.table == id) {
         let _ = write!(
             out,
             "  (hierarchy: {} has {})",
@@ -658,6 +660,26 @@ impl Layout {
     fn paint_box(&self, graph: &Graph, rule: &Rule, node: &Node, id: TableId, out: &mut String) {
         let table = graph.table(id);
         let (x, top) = (self.lefts[node.layer], node.y - node.height / 2.0);
+        let within: Vec<&str> = rule
+            .links_within()
+            .filter(|link| link.table == id)
+            .map(|link| link.parent.name.as_str())
+            .collect();
+        if !within.is_empty() {
+            // Rows that name another of the same table: a loop on the box.
+            let _ = writeln!(
+                out,
+                "    <path class=\"arrow link\" d=\"M{} {} v-14 h-24 v6\"/>\n    <path class=\"head\" d=\"M{} {} l-4.5 -9 h9 z\"/>\n    \
+                 <text class=\"column linked\" x=\"{}\" y=\"{}\">{}</text>",
+                tidy(x + 36.0),
+                tidy(top),
+                tidy(x + 12.0),
+                tidy(top),
+                tidy(x + 42.0),
+                tidy(top - 5.0),
+                xml_text(&within.join(", "))
+            );
+        }
         let class = if id == rule.root { "box root" } else { "box" };
         let _ = writeln!(
             out,

@@ -217,6 +217,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 .chain(rule.last.iter().flat_map(|last| &last.otherwise))
                 .chain(&rule.retention.per)
                 .chain(newest_columns(rule))
+                .chain(rule.links_within().map(|link| &link.parent))
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
             }

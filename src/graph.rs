@@ -222,7 +222,7 @@ pub struct Rule {
     pub timed: Option<Timed>,
     /// What a rule has whose rows go one by one, each for what it is itself.
     pub single: Option<Single>,
-    /// Relation tables that link a member to its descendants.
+    /// What links a member to its descendants.
     pub hierarchy: Vec<Link>,
     /// What happens to a family that shares a member with another.
     pub shared: Shared,
@@ -246,6 +246,12 @@ impl Rule {
         let stamp = self.timed.as_ref().and_then(|timed| timed.stamp.as_ref());
         let of_stamp = stamp.map(|stamp| &stamp.definition);
         self.retention.definition().into_iter().chain(of_stamp)
+    }
+
+    /// The links by which rows of the root table name each other.
+    pub fn links_within(&self) -> impl Iterator<Item = &Link> {
+        let links = self.hierarchy.iter();
+        links.filter(|link| link.table == self.root)
     }
 }
 
@@ -272,14 +278,14 @@ pub struct Last {
     pub otherwise: Option<Column>,
 }
 
-/// A relation table whose rows say: `parent`'s member has the descendant `child`.
+/// A table whose rows say: `parent`'s member has the descendant `child`.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The relation table; both columns are edges of it to the root table.
+    /// A relation table, and both columns are edges of it to the root table; or the root table itself.
     pub table: TableId,
     /// Column that names the upper member.
     pub parent: Column,
-    /// Column that names the descendant.
+    /// Column that names the descendant; the key, where it is the root table itself.
     pub child: Column,
 }
 
@@ -573,6 +579,14 @@ impl Graph {
     /// The table behind an id.
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]
+    }
+
+    /// The links by which rows of a table name each other.
+    pub fn links_within(&self, table: &str) -> impl Iterator<Item = &Link> {
+        let rules = self.rules.iter();
+        rules
+            .flat_map(Rule::links_within)
+            .filter(move |link| self.table(link.table).name == table)
     }
 }
 

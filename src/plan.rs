@@ -1,6 +1,8 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
-use crate::graph::{Column, Condition, Edge, Graph, Kind, Newest, Rule, Single, TableId, Timed};
+use crate::graph::{
+    Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Timed,
+};
 
 /// The plan of a whole spec.
 #[derive(Debug)]
@@ -99,6 +101,7 @@ pub fn make(graph: &Graph) -> Plan {
                         .as_ref()
                         .map(|newest| newest_index(graph, rule, newest)),
                 )
+                .chain(link_indexes(graph, rule))
                 .collect(),
         })
         .collect();
@@ -326,6 +329,24 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
             rule.name
         ),
     }
+}
+
+/// What is below a row of the root table that names it itself.
+fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
+    let indexed = &graph.table(rule.root).indexed;
+    let links = rule
+        .links_within()
+        .filter(|link| !indexed.contains(&link.parent.name));
+    let need = |link: &Link| IndexNeed {
+        table: rule.root,
+        columns: vec![link.parent.name.clone()],
+        whole_columns: vec![link.parent.name.clone()],
+        otherwise: None,
+        conditions: Vec::new(),
+        null: None,
+        why: format!("Rule {} finds the rows below a row.", rule.name),
+    };
+    links.map(need).collect()
 }
 
 /// The newest of a group, from the end: the group, then what orders, then the key.

@@ -306,6 +306,17 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             table: root.clone(),
             sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.key, table = view.table, ids = keys(purge.id_kind)),
         });
+        for column in &view.uppers {
+            probes.push(Probe {
+                what: format!("rule {}: look in {root} by {column}", rule.name),
+                table: root.clone(),
+                sql: format!(
+                    "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
+                    view.table,
+                    keys(purge.id_kind)
+                ),
+            });
+        }
         for step in &purge.steps {
             let table = graph.table(step.table);
             let name = dialect.qualified(home(graph, dialect), &table.name);
@@ -801,6 +812,10 @@ struct RuleView {
     eligible: Vec<String>,
     closed: bool,
     links: Vec<LinkView>,
+    /// The columns by which rows of the root table name each other.
+    uppers: Vec<String>,
+    /// Whether every row of the root table is a root, also those below another: a purge of that one takes them with it.
+    nested: bool,
     level_columns: String,
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
@@ -1658,6 +1673,11 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 child: dialect.ident(&link.child.name),
             })
             .collect(),
+        uppers: rule
+            .links_within()
+            .map(|link| dialect.ident(&link.parent.name))
+            .collect(),
+        nested: rule.candidates.is_empty() && !rule.hierarchy.is_empty(),
         level_columns: level_columns.join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),

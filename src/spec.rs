@@ -156,12 +156,13 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "String", example = &"created_at")]
     pub start_time: Option<Text>,
-    /// Relation tables that link a member to its descendants: `table: parent_column -> child_column`.
+    /// What links a member to its descendants: `table: parent_column -> child_column` for a relation table, and
+    /// `root: parent_column -> key` where rows of the root table name the one above them.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r":.+->")),
-        example = ["relation: parent_instance_id -> instance_id"]
+        example = ["relation: parent_instance_id -> instance_id", "instance: parent_id -> id"]
     )]
     pub hierarchy: Vec<Text>,
     /// What happens to a family that shares a member with another.

@@ -93,6 +93,10 @@ fn edges(
             ends(catalog, child, live, (parent, &named.name), found);
         }
     }
+    for link in graph.links_within(&table.name) {
+        let child = (table.name.as_str(), link.parent.name.as_str());
+        ends(catalog, child, live, (&table.name, &link.child.name), found);
+    }
 }
 
 /// So are both ends of each step by which rows are looked up; those that are edges were compared already.
@@ -251,12 +255,16 @@ fn actions(
                     && graph.table(edge.parent).name == table.name
             })
         });
+        let mut links = graph.links_within(name);
+        let linked =
+            name == table.name && links.any(|link| key.columns == [link.parent.name.as_str()]);
         let object = format!("{name}.{}", key.columns.join("_"));
         let message = format!(
             "the foreign key `{}` to `{}` does ON DELETE {}",
             key.name, table.name, key.on_delete
         );
-        found.push(match edge.map(|edge| edge.action) {
+        let action = edge.map(|edge| edge.action);
+        found.push(match action.or(linked.then_some(Action::Delete)) {
             Some(Action::SetNull) => notice("cascade", &object, message)
                 .help("windrow sets the columns to NULL first, so that nothing is left for it"),
             Some(Action::Delete | Action::Restrict) => notice("cascade", &object, message)

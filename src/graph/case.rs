@@ -299,7 +299,7 @@ root = "root_"
 candidates = { kind_ = 1 }
 final = { state_ = 2 }
 end_time = "ended_ else changed_"
-hierarchy = ["link_: upper_id_ -> lower_id_"]
+hierarchy = ["link_: upper_id_ -> lower_id_", "root_: above_id_ -> id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
 retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
 keep = { newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }

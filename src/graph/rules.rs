@@ -17,7 +17,7 @@ use crate::graph::{
     Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, Newest,
     ReportField, Rule, Shared, TableId,
 };
-use crate::spec::grammar::{self, ColumnText, FigureText};
+use crate::spec::grammar::{self, ColumnText, FigureText, LinkText};
 use crate::spec::{self, Scalar, Spec, Text, Values, in_file_order};
 
 /// Figures by name, and the document that alone has them.
@@ -507,11 +507,17 @@ fn hierarchy(
         let (Some(table), Some(root)) = (table, root) else {
             continue;
         };
-        let end = |column: &Text, diagnostics: &mut Vec<Diagnostic>| {
-            relation_end(&read.table, column, table, root, family.tables, diagnostics)
+        let (parent, child) = if table == root {
+            own_ends(&read, root, family.tables, diagnostics)
+        } else {
+            let end = |column: &Text, diagnostics: &mut Vec<Diagnostic>| {
+                relation_end(&read.table, column, table, root, family.tables, diagnostics)
+            };
+            (
+                end(&read.parent, diagnostics),
+                end(&read.child, diagnostics),
+            )
         };
-        let parent = end(&read.parent, diagnostics);
-        let child = end(&read.child, diagnostics);
         let (Some(parent), Some(child)) = (parent, child) else {
             continue;
         };
@@ -552,6 +558,42 @@ fn hierarchy(
         }
     }
     links.into_iter().map(|(link, _)| link).collect()
+}
+
+/// The ends of a link between rows of the root table: what a row names, and the key that it is named by.
+fn own_ends(
+    link: &LinkText,
+    root: TableId,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<Column>, Option<Column>) {
+    // A root without a key has been told of.
+    let Some(key) = tables.tables[root.0].key.first() else {
+        return (None, None);
+    };
+    names::identifier(&link.parent, "column", diagnostics);
+    let parent = Column {
+        name: link.parent.get_ref().clone(),
+        kind: key.kind,
+    };
+    if link.child.get_ref() == &key.name {
+        return (Some(parent), Some(key.clone()));
+    }
+    let shown = link.table.get_ref().escape_debug();
+    let key = key.name.escape_debug();
+    diagnostics.push(
+        Diagnostic::error(
+            "unknown-column",
+            link.child.span(),
+            format!("`{}` is not the key of `{shown}`", link.child.get_ref().escape_debug()),
+            format!(
+                "rows of the root table name the one above them by its key: write `{shown}: {} -> {key}`",
+                link.parent.get_ref().escape_debug()
+            ),
+        )
+        .related(tables.spans[root.0].clone(), format!("its key is `{key}`")),
+    );
+    (Some(parent), None)
 }
 
 fn relation_end(

@@ -21,7 +21,8 @@ the two is wrong.",
         "\
 The edges under `parents` lead from a table back to itself, so no order deletes children before parents. Edges mean \
 ownership: a row goes when its parent goes. Remove the edge that is only a reference. A relation table with two edges \
-to one parent is no cycle; rows of one table that belong together are linked by such a table under `hierarchy`.",
+to one parent is no cycle; rows of a root table that belong together are linked under `hierarchy`, by such a table or by \
+a column of their own.",
     ),
     (
         "child-not-listed",
@@ -54,7 +55,7 @@ field.",
     ),
     (
         "duplicate-link",
-        "The same relation table with the same two columns is listed twice under `hierarchy`.",
+        "The same table with the same two columns is listed twice under `hierarchy`.",
     ),
     (
         "duplicate-value",
@@ -230,7 +231,8 @@ would have orphans for a moment, and a foreign key would refuse.",
         "relation-one-end",
         "\
 Both columns of a relation under `hierarchy` must be edges from the relation table to the rule's root table, and two \
-different ones. Otherwise a link would outlive one of its ends and lead to a family that is gone.",
+different ones. Otherwise a link would outlive one of its ends and lead to a family that is gone. Rows of the root table \
+that name each other need no relation table: `root: parent_id -> id`.",
     ),
     (
         "reserved-report-field",

@@ -24,7 +24,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         return super::single::probes(graph, rule, &view, single, dialect);
     }
     let (key, table, end) = (&view.key, &view.table, &view.ended);
-    let root = graph.table(rule.root).name.clone();
+    let root = &graph.table(rule.root).name;
     let scope = if rule.retention.per.is_some() && rule.retention.listed() {
         // One scope after the other, each as a value of the column's own type.
         format!(
@@ -48,13 +48,23 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         },
         Probe {
             what: format!("rule {}: lock the members", rule.name),
-            table: root,
+            table: root.clone(),
             sql: format!(
                 "SELECT i.{key} FROM {work} STRAIGHT_JOIN {table} AS i ON i.{key} = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
                 work = some_keys(table, key)
             ),
         },
     ];
+    for column in &view.uppers {
+        probes.push(Probe {
+            what: format!("rule {}: look in {root} by {column}", rule.name),
+            table: root.clone(),
+            sql: format!(
+                "SELECT t.{column} FROM {work} STRAIGHT_JOIN {table} AS t ON t.{column} = w.k",
+                work = some_keys(table, key)
+            ),
+        });
+    }
     for step in &purge.steps {
         let below = graph.table(step.table);
         let name = dialect.qualified(home(graph, dialect), &below.name);

@@ -65,6 +65,7 @@ BEGIN
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- if rule.newest %}, {{ control }}.work_newest{% endif %}
+{%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
 {%- for collect in rule.collects -%}
 {%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
@@ -169,6 +170,18 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
 {%- endif %}
+{%- if rule.uppers | length > 0 %}
+    -- What was deleted in which round.
+    CREATE TEMPORARY TABLE {{ control }}.work_lowest (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -198,6 +211,7 @@ BEGIN
         {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- if rule.newest %}, {{ control }}.work_newest{% endif %}
+{%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
 {%- for collect in rule.collects -%}
 {%- if not collect.joined -%}
         , {{ control }}.{{ collect.work }}
@@ -431,7 +445,7 @@ BEGIN
                 w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
                 CASE
                     WHEN NOT {{ rule.is_root }} THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
+                    WHEN p_purge THEN IF(v_depth = 0{% if rule.nested %} OR NOT w.upwards{% endif %}, {{ rule.greatest_time }}, NULL)
                     ELSE {% if rule.per %}COALESCE(s.cutoff, v_default){% else %}v_default{% endif %}
                 END{% if rule.per %},
                 i.{{ rule.per }}{% endif %}
@@ -460,7 +474,7 @@ BEGIN
                 w.id, v_depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
                 CASE
                     WHEN NOT {{ rule.is_root }} THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, {{ rule.greatest_time }}, NULL)
+                    WHEN p_purge THEN IF(v_depth = 0{% if rule.nested %} OR NOT w.upwards{% endif %}, {{ rule.greatest_time }}, NULL)
                     ELSE {% if rule.per %}COALESCE(s.cutoff, v_default){% else %}v_default{% endif %}
                 END{% if rule.per %},
                 i.{{ rule.per }}{% endif %}
@@ -976,6 +990,10 @@ BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_any     boolean;
+{%- if rule.uppers | length > 0 %}
+    DECLARE v_more    bigint;
+    DECLARE v_round   integer DEFAULT 0;
+{%- endif %}
     DECLARE v_message varchar(128);
     SET o_rows = '[{{ rule.zeros }}]';
     CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
@@ -1042,7 +1060,36 @@ BEGIN
 {%- endfor %}
 
         -- {{ step.why }}
-{%- if loop.last %}
+{%- if loop.last and rule.uppers | length > 0 %}
+        -- A foreign key is checked row by row: first those that no row names, then those that none names any more. They are
+        -- looked up before, as above.
+        SET v_rows = 0, v_more = v_members;
+        WHILE v_more > 0 AND v_rows < v_members DO
+            INSERT INTO {{ control }}.work_lowest (id, round)
+            SELECT t.{{ rule.key }}, v_round
+            {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
+            ") }}
+{%- for column in rule.uppers %}
+            LEFT JOIN {{ rule.table }} AS u{{ loop.index }} ON u{{ loop.index }}.{{ column }} = t.{{ rule.key }} AND u{{ loop.index }}.{{ rule.key }} <> t.{{ rule.key }}
+{%- endfor %}
+{%- for column in rule.uppers %}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} u{{ loop.index }}.{{ rule.key }} IS NULL
+{%- endfor %};
+            DELETE t
+            FROM {{ control }}.work_lowest AS w
+            STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ rule.key }} = w.id
+            WHERE w.round = v_round;
+            SET v_more = ROW_COUNT();
+            SET v_rows = v_rows + v_more, v_round = v_round + 1;
+        END WHILE;
+        IF v_rows < v_members THEN
+            -- Rows that name each other in a circle, or that a stranger has named meanwhile.
+            DELETE t
+            {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
+            ") }};
+            SET v_rows = v_rows + ROW_COUNT();
+        END IF;
+{%- elif loop.last %}
         DELETE t
         {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
         ") }};
@@ -1245,7 +1292,7 @@ BEGIN
             LEFT JOIN (
                 SELECT DISTINCT k.run_id
                 FROM {{ control }}.work_torn AS k
-                STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = k.lower_id
+                STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = k.lower_id{% if rule.uppers | length > 0 %} OR i.{{ rule.key }} = k.upper_id{% endif %}
             ) AS s ON s.run_id = d.run_id
             WHERE s.run_id IS NULL;
         END IF;

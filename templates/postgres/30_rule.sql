@@ -321,7 +321,7 @@ BEGIN
                 array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
                 array_agg(CASE
                     WHEN NOT m.root THEN NULL
-                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::{{ rule.time_type }} END
+                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots){% if rule.nested %} OR {% if rule.closed %}NOT m.id = ANY (n_doubt){% else %}v_first IS NOT NULL{% endif %}{% endif %} THEN 'infinity'::{{ rule.time_type }} END
                     ELSE {% if rule.per %}coalesce(p.cutoff, v_default){% else %}v_default{% endif %}
                 END)
             INTO n_id, n_final, n_root, n_ended,{% if rule.per %} n_record,{% endif %} n_cutoff

@@ -1,7 +1,7 @@
 //! Camunda 7 on its real schema: what goes by removal time, on every server.
 
 mod agree;
-mod cases;
+mod by_end;
 mod killed;
 mod oracle;
 mod stamp;

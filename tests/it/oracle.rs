@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
-use crate::support::graphs::{dolphinscheduler, foreign_keys, with_keepers};
+use crate::support::graphs::{
+    dolphinscheduler, foreign_key_within, foreign_keys, with_keepers, within,
+};
 use crate::support::installation::{Installation, on_every_server, tick};
 use crate::support::oracle::{self, Outcome};
 use crate::support::world::{Row, SECOND, World, timestamp};
@@ -28,6 +30,8 @@ on_every_server!(
     closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
     literal_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
     families_with_foreign_keys_are_purged_as_the_model_says,
+    families_within_one_table_are_cleaned_as_the_model_says,
+    families_within_one_table_are_purged_as_the_model_says,
 );
 
 fn closed_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
@@ -58,23 +62,46 @@ fn families_with_foreign_keys_are_purged_as_the_model_says(dialect: Dialect) {
     explore_keyed(dialect, Shared::Closed, &check_purge);
 }
 
+fn families_within_one_table_are_cleaned_as_the_model_says(dialect: Dialect) {
+    for (shared, key) in [
+        (Shared::Closed, None),
+        (Shared::Closed, Some("NO ACTION")),
+        (Shared::Literal, Some("CASCADE")),
+    ] {
+        explore_within(dialect, shared, key, &check_run);
+    }
+}
+
+fn families_within_one_table_are_purged_as_the_model_says(dialect: Dialect) {
+    explore_within(dialect, Shared::Closed, Some("RESTRICT"), &check_purge);
+}
+
 /// What the model decides must not be the same thing over and over, or the tests above would see nothing.
 #[test]
 fn the_worlds_are_odd_enough() {
-    for (shared, tick, keyed) in [
-        (Shared::Closed, 1, false),
-        (Shared::Literal, 1, false),
-        (Shared::Closed, SECOND, false),
-        (Shared::Literal, SECOND, false),
-        (Shared::Closed, SECOND, true),
-        (Shared::Literal, SECOND, true),
+    type Change = fn(World) -> World;
+    let (plain, keyed): (Change, Change) = (|world| world, World::keyed);
+    let (free, bound): (Change, Change) = (|world| world.within(false), |world| world.within(true));
+    for (shared, tick, change) in [
+        (Shared::Closed, 1, plain),
+        (Shared::Literal, 1, plain),
+        (Shared::Closed, SECOND, plain),
+        (Shared::Literal, SECOND, plain),
+        (Shared::Closed, SECOND, keyed),
+        (Shared::Literal, SECOND, keyed),
+        (Shared::Closed, SECOND, free),
+        (Shared::Closed, SECOND, bound),
+        (Shared::Literal, SECOND, bound),
     ] {
         let mut worlds: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut keyed = false;
         for seed in 1..=WORLDS {
-            let mut world = World::random(seed, shared, now(), tick);
-            if keyed {
-                world = world.keyed();
-            }
+            let world = change(World::random(seed, shared, now(), tick));
+            keyed = world.keyed;
+            let is_within = world
+                .rows
+                .iter()
+                .any(|row| matches!(row, Row::Above { .. }));
             let outcome = oracle::run(&world);
             let (deleted, due) = (outcome.families, outcome.skipped.len());
             for (what, is_so) in [
@@ -83,6 +110,7 @@ fn the_worlds_are_odd_enough() {
                 ("files go", !outcome.artifacts.is_empty()),
                 ("undated roots", !outcome.undated.is_empty()),
                 ("a limit is met", outcome.limited),
+                ("a chain goes", !is_within || a_chain_goes(&world, &outcome)),
                 ("roots without a policy", outcome.without_policy > Some(0)),
             ] {
                 *worlds.entry(what).or_default() += u64::from(is_so);
@@ -108,6 +136,21 @@ fn the_worlds_are_odd_enough() {
     }
 }
 
+/// Whether an instance goes with the one above it, and with the one above that.
+fn a_chain_goes(world: &World, outcome: &Outcome) -> bool {
+    let above: BTreeMap<i32, i32> = world
+        .rows
+        .iter()
+        .filter_map(|row| match row {
+            Row::Above { instance, above } if instance != above => Some((*instance, *above)),
+            _ => None,
+        })
+        .collect();
+    let goes = |id: &i32| outcome.deleted.contains(&("t_ds_workflow_instance", *id));
+    let mut tops = above.iter().filter(|(low, _)| goes(low));
+    tops.any(|(_, middle)| goes(middle) && above.get(middle).is_some_and(goes))
+}
+
 type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
 
 fn explore(dialect: Dialect, shared: Shared, check: &Check) {
@@ -127,6 +170,18 @@ fn explore_keyed(dialect: Dialect, shared: Shared, check: &Check) {
     let tick = tick(dialect);
     let make = |seed| World::random(seed, shared, now(), tick).keyed();
     explore_in(&mut database, WORLDS / 2, check, &make, &World::keyed);
+}
+
+/// The same where instances name the one above them, with a foreign key or without.
+fn explore_within(dialect: Dialect, shared: Shared, key: Option<&str>, check: &Check) {
+    let mut database = Installation::armed(dialect, &within(shared));
+    for statement in key.into_iter().flat_map(foreign_key_within) {
+        database.execute(&statement);
+    }
+    let tick = tick(dialect);
+    let make = |seed| World::random(seed, shared, now(), tick).within(key.is_some());
+    let adapt = |world: World| world.within(key.is_some());
+    explore_in(&mut database, WORLDS / 8, check, &make, &adapt);
 }
 
 /// Checks a world for each of some seeds; `adapt` brings one that has lost a row back into order.

@@ -41,6 +41,18 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.policy (
     PRIMARY KEY (rule, scope)
 );
 ALTER TABLE windrow_camunda7_end_time.policy
+    DROP CONSTRAINT IF EXISTS policy_process_instances;
+ALTER TABLE windrow_camunda7_end_time.policy
+    ADD CONSTRAINT policy_process_instances CHECK (
+        CASE
+            WHEN rule <> 'process_instances' THEN true
+            WHEN retention_seconds < 86400 OR scope !~ '^.+$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_process_instances ON windrow_camunda7_end_time.policy IS
+    'The minimum retention of rule process_instances is 1 days; it stands in the spec.';
+ALTER TABLE windrow_camunda7_end_time.policy
     DROP CONSTRAINT IF EXISTS policy_case_instances;
 ALTER TABLE windrow_camunda7_end_time.policy
     ADD CONSTRAINT policy_case_instances CHECK (
@@ -52,6 +64,18 @@ ALTER TABLE windrow_camunda7_end_time.policy
     );
 COMMENT ON CONSTRAINT policy_case_instances ON windrow_camunda7_end_time.policy IS
     'The minimum retention of rule case_instances is 1 days; it stands in the spec.';
+ALTER TABLE windrow_camunda7_end_time.policy
+    DROP CONSTRAINT IF EXISTS policy_task_metrics;
+ALTER TABLE windrow_camunda7_end_time.policy
+    ADD CONSTRAINT policy_task_metrics CHECK (
+        CASE
+            WHEN rule <> 'task_metrics' THEN true
+            WHEN retention_seconds < 31968000 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_task_metrics ON windrow_camunda7_end_time.policy IS
+    'The minimum retention of rule task_metrics is 370 days; it stands in the spec.';
 COMMENT ON TABLE windrow_camunda7_end_time.policy IS
     'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
 
@@ -79,6 +103,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.setting (
     CONSTRAINT setting_within_limits CHECK (
         CASE name
             WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -89,7 +114,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.setting (
     )
 );
 COMMENT ON TABLE windrow_camunda7_end_time.setting IS
-    'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    'Overrides of the limits in the spec: batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.run_window (
@@ -236,17 +261,29 @@ AS $windrow$
     SELECT coalesce(
         (SELECT s.value FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
+            WHEN 'process_instances.batch_families' THEN 200
+            WHEN 'process_instances.run_families' THEN 1000000
+            WHEN 'process_instances.time_budget' THEN 1800
+            WHEN 'process_instances.lock_timeout' THEN 100
+            WHEN 'process_instances.retries' THEN 3
+            WHEN 'process_instances.ledger_days' THEN 400
             WHEN 'case_instances.batch_families' THEN 200
             WHEN 'case_instances.run_families' THEN 100000
             WHEN 'case_instances.time_budget' THEN 1800
             WHEN 'case_instances.lock_timeout' THEN 100
             WHEN 'case_instances.retries' THEN 3
             WHEN 'case_instances.ledger_days' THEN 400
+            WHEN 'task_metrics.batch_rows' THEN 5000
+            WHEN 'task_metrics.run_families' THEN 10000000
+            WHEN 'task_metrics.time_budget' THEN 1800
+            WHEN 'task_metrics.lock_timeout' THEN 100
+            WHEN 'task_metrics.retries' THEN 3
+            WHEN 'task_metrics.ledger_days' THEN 400
         END
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''case_instances'', ''batch_families''); [body d276aeff395a]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body c7ba9d8a53cd]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_options(p_options jsonb, p_known text[])
@@ -279,7 +316,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY['case_instances'];
+    v_rules constant text[] := ARRAY['process_instances', 'case_instances', 'task_metrics'];
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
@@ -293,4 +330,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body bf4bd6e25bd6]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body 5b7e58eeb2ba]';

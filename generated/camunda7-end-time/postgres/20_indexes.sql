@@ -20,6 +20,15 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__cl
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_"
     ON "public"."act_hi_op_log" ("case_inst_id_");
 
+-- Rule process_instances reads the roots that are final, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_proc_def_id__end_time__id_"
+    ON "public"."act_hi_procinst" ("proc_def_id_", "end_time_", "id_")
+    WHERE "state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED');
+
+-- Rule process_instances finds the rows below a row.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_super_process_instance_id_"
+    ON "public"."act_hi_procinst" ("super_process_instance_id_");
+
 -- act_hi_taskinst is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_taskinst_case_inst_id_"
     ON "public"."act_hi_taskinst" ("case_inst_id_");

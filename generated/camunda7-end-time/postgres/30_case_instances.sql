@@ -75,6 +75,199 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_next(timestamptz, bigint, text, timestamp, text, bigint) IS
     'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; case_instances_judge decides. [body 6cea073556c8]';
 
+-- case_instances_kept: the members that a row of another table keeps.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[])
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    RETURN ARRAY(
+        -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_varinst" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_ext_task" AS t3 ON t3."error_details_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_detail" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_ext_task" AS t3 ON t3."error_details_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_in" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_ext_task" AS t4 ON t4."error_details_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_out" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_ext_task" AS t4 ON t4."error_details_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_taskinst" AS t1
+            JOIN "public"."act_hi_attachment" AS t2 ON t2."task_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."content_id_"
+            JOIN "public"."act_ru_ext_task" AS t4 ON t4."error_details_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_job keeps the row of act_ge_bytearray that exception_stack_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_varinst" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_job" AS t3 ON t3."exception_stack_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_job keeps the row of act_ge_bytearray that exception_stack_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_detail" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_job" AS t3 ON t3."exception_stack_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_job keeps the row of act_ge_bytearray that exception_stack_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_in" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_job" AS t4 ON t4."exception_stack_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_job keeps the row of act_ge_bytearray that exception_stack_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_out" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_job" AS t4 ON t4."exception_stack_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_job keeps the row of act_ge_bytearray that exception_stack_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_taskinst" AS t1
+            JOIN "public"."act_hi_attachment" AS t2 ON t2."task_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."content_id_"
+            JOIN "public"."act_ru_job" AS t4 ON t4."exception_stack_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_variable keeps the row of act_ge_bytearray that bytearray_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_varinst" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_variable" AS t3 ON t3."bytearray_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_variable keeps the row of act_ge_bytearray that bytearray_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_detail" AS t1
+            JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
+            JOIN "public"."act_ru_variable" AS t3 ON t3."bytearray_id_" = t2."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_variable keeps the row of act_ge_bytearray that bytearray_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_in" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_variable" AS t4 ON t4."bytearray_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_variable keeps the row of act_ge_bytearray that bytearray_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_decinst" AS t1
+            JOIN "public"."act_hi_dec_out" AS t2 ON t2."dec_inst_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."bytearray_id_"
+            JOIN "public"."act_ru_variable" AS t4 ON t4."bytearray_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+        UNION
+        -- A row of act_ru_variable keeps the row of act_ge_bytearray that bytearray_id_ names.
+        SELECT m.id
+        FROM unnest(p_members) AS m(id)
+        WHERE EXISTS (
+            SELECT
+            FROM "public"."act_hi_taskinst" AS t1
+            JOIN "public"."act_hi_attachment" AS t2 ON t2."task_id_" = t1."id_"
+            JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."content_id_"
+            JOIN "public"."act_ru_variable" AS t4 ON t4."bytearray_id_" = t3."id_"
+            WHERE t1."case_inst_id_" = m.id
+        )
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_kept(text[]) IS
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; case_instances_judge calls it. [body e5306ed122b0]';
+
 -- case_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
 -- A member is a row of act_hi_caseinst. Links to ids without a row are not followed.
@@ -103,7 +296,7 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_reasons constant text[] := ARRAY[
-        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
+        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER', 'REFERENCED'
     ];
     -- The policies, one element per scope.
     v_scopes    text[];
@@ -116,6 +309,7 @@ DECLARE
     v_first  integer;  -- how many members the first level has
     v_locked text[] := '{}';  -- rows that another session holds
     v_held   text[];
+    v_kept   text[];  -- rows that a row of another table keeps
     v_doubt  text[] := '{}';  -- rows that something may speak against
     v_bad    text[];  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
@@ -230,6 +424,9 @@ BEGIN
     v_doubt := v_doubt || v_locked || ARRAY(
         SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
     );
+    -- Read after the rows were locked, too. With a foreign key, no further row can come to keep them.
+    v_kept := windrow_camunda7_end_time.case_instances_kept(v_id);
+    v_doubt := v_doubt || v_kept;
 
     -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
     SELECT
@@ -273,6 +470,9 @@ BEGIN
             UNION ALL
             SELECT l.id, 5, NULL
             FROM unnest(v_locked) AS l(id)
+            UNION ALL
+            SELECT k.id, 8, NULL
+            FROM unnest(v_kept) AS k(id)
         )
         UNION
         SELECT l.upper, f.rank, f.cutoff
@@ -340,7 +540,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 3be9aaeaf8df]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body ec66d1c38d04]';
 
 -- case_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_rows(p_members text[])

@@ -100,6 +100,14 @@ BEGIN
                 USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
     END IF;
+    IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule process_instances', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ->> 'scope' !~ '^.+$' AND coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
+        RAISE EXCEPTION 'not a scope of rule process_instances: %', quote_literal(p_options ->> 'scope')
+            USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_procinst.proc_def_id_.';
+    END IF;
     IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule case_instances', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
@@ -107,6 +115,14 @@ BEGIN
     IF p_options ->> 'scope' !~ '^.+$' AND coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' THEN
         RAISE EXCEPTION 'not a scope of rule case_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_caseinst.case_def_id_.';
+    END IF;
+    IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 31968000 AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule task_metrics', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 370 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
+        RAISE EXCEPTION 'rule task_metrics has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
@@ -128,7 +144,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 9d834e959868]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 1874e055f22c]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
@@ -294,7 +310,7 @@ BEGIN
         v_dry_run,
         p_options,
         v_as_of,
-        clock_timestamp() + make_interval(secs => coalesce(windrow_camunda7_end_time.seconds(p_options ->> 'time_budget'), windrow_camunda7_end_time.setting_of('case_instances', 'time_budget')))
+        clock_timestamp() + make_interval(secs => coalesce(windrow_camunda7_end_time.seconds(p_options ->> 'time_budget'), windrow_camunda7_end_time.setting_of('process_instances', 'time_budget')))
     )
     RETURNING run_id INTO o_run;
     PERFORM windrow_camunda7_end_time.run_open(o_run, p_options ->> 'rule');
@@ -304,7 +320,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 0b4854ee6093]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 0f1c74e8ff3a]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -313,9 +329,31 @@ LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO windrow_camunda7_end_time.run_rule (run_id, rule, batch_families, table_names, table_rows)
-    SELECT p_run, t.rule, windrow_camunda7_end_time.setting_of(t.rule, 'batch_families'), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
+    SELECT p_run, t.rule, coalesce(windrow_camunda7_end_time.setting_of(t.rule, 'batch_families'), windrow_camunda7_end_time.setting_of(t.rule, 'batch_rows')), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
         VALUES
+            (
+                'process_instances',
+                ARRAY[
+                    'act_hi_actinst',
+                    'act_ge_bytearray',
+                    'act_hi_attachment',
+                    'act_hi_comment',
+                    'act_hi_dec_in',
+                    'act_hi_dec_out',
+                    'act_hi_decinst',
+                    'act_hi_detail',
+                    'act_hi_ext_task_log',
+                    'act_hi_incident',
+                    'act_hi_job_log',
+                    'act_hi_op_log',
+                    'act_hi_identitylink',
+                    'act_hi_taskinst',
+                    'act_hi_varinst',
+                    'act_ru_authorization',
+                    'act_hi_procinst'
+                ]
+            ),
             (
                 'case_instances',
                 ARRAY[
@@ -333,12 +371,18 @@ AS $windrow$
                     'act_hi_varinst',
                     'act_hi_caseinst'
                 ]
+            ),
+            (
+                'task_metrics',
+                ARRAY[
+                    'act_ru_task_meter_log'
+                ]
             )
     ) AS t(rule, names)
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body 86ac9db0bfda]';
+    'Opens the progress rows of run p_run, for one rule or all. [body 376ec47ceeb8]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_end(p_run bigint, p_reasons text[])
@@ -356,10 +400,26 @@ BEGIN
         RETURN windrow_camunda7_end_time.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['case_instances']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
+        PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'process_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN LATERAL windrow_camunda7_end_time.process_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'case_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.case_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_metrics')] = 'nothing left' THEN
+        PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'task_metrics', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN LATERAL windrow_camunda7_end_time.task_metrics_undated(r.as_of, r.options ->> 'scope') AS u(keys)
         WHERE r.run_id = p_run
           AND cardinality(u.keys) > 0;
     END IF;
@@ -391,6 +451,7 @@ BEGIN
         SELECT
             p.rule,
             CASE p.rule
+                WHEN 'process_instances' THEN windrow_camunda7_end_time.process_instances_rows(p.gone::text[])
                 WHEN 'case_instances' THEN windrow_camunda7_end_time.case_instances_rows(p.gone::text[])
             END AS rows
         FROM windrow_camunda7_end_time.run_rule AS p
@@ -401,7 +462,7 @@ BEGIN
       AND r.rule = n.rule;
 
     -- The ledger keeps itself small.
-    v_days := windrow_camunda7_end_time.setting_of('case_instances', 'ledger_days');
+    v_days := windrow_camunda7_end_time.setting_of('process_instances', 'ledger_days');
     DELETE FROM windrow_camunda7_end_time.run_failure AS f USING windrow_camunda7_end_time.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7_end_time.run_skip AS s USING windrow_camunda7_end_time.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7_end_time.run_rule AS p USING windrow_camunda7_end_time.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
@@ -411,7 +472,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 4cc7f6ec017f]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 0332ed9cc56b]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_result(p_run bigint)
@@ -433,6 +494,36 @@ AS $windrow$
         'rules', (
             SELECT json_agg(
                 CASE f.rule
+                    WHEN 'process_instances' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'act_hi_actinst', f.table_rows[array_position(f.table_names, 'act_hi_actinst')],
+                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
+                            'act_hi_attachment', f.table_rows[array_position(f.table_names, 'act_hi_attachment')],
+                            'act_hi_comment', f.table_rows[array_position(f.table_names, 'act_hi_comment')],
+                            'act_hi_dec_in', f.table_rows[array_position(f.table_names, 'act_hi_dec_in')],
+                            'act_hi_dec_out', f.table_rows[array_position(f.table_names, 'act_hi_dec_out')],
+                            'act_hi_decinst', f.table_rows[array_position(f.table_names, 'act_hi_decinst')],
+                            'act_hi_detail', f.table_rows[array_position(f.table_names, 'act_hi_detail')],
+                            'act_hi_ext_task_log', f.table_rows[array_position(f.table_names, 'act_hi_ext_task_log')],
+                            'act_hi_incident', f.table_rows[array_position(f.table_names, 'act_hi_incident')],
+                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')],
+                            'act_hi_op_log', f.table_rows[array_position(f.table_names, 'act_hi_op_log')],
+                            'act_hi_identitylink', f.table_rows[array_position(f.table_names, 'act_hi_identitylink')],
+                            'act_hi_taskinst', f.table_rows[array_position(f.table_names, 'act_hi_taskinst')],
+                            'act_hi_varinst', f.table_rows[array_position(f.table_names, 'act_hi_varinst')],
+                            'act_ru_authorization', f.table_rows[array_position(f.table_names, 'act_ru_authorization')],
+                            'act_hi_procinst', f.table_rows[array_position(f.table_names, 'act_hi_procinst')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                     WHEN 'case_instances' THEN json_build_object(
                         'rule', f.rule,
                         'families', f.families,
@@ -459,8 +550,22 @@ AS $windrow$
                         'skipped_samples', f.skipped_samples,
                         'failures', f.failures
                     )
+                    WHEN 'task_metrics' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'act_ru_task_meter_log', f.table_rows[array_position(f.table_names, 'act_ru_task_meter_log')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                 END
-                ORDER BY array_position(ARRAY['case_instances'], f.rule)
+                ORDER BY array_position(ARRAY['process_instances', 'case_instances', 'task_metrics'], f.rule)
             )
             FROM (
                 SELECT
@@ -493,7 +598,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body 0b7daf769ef3]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body 431adee760e7]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -518,13 +623,15 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['case_instances'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['process_instances', 'case_instances', 'task_metrics'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
                 BEGIN
                     v_state := CASE
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_step(v_run)
                     END;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -549,7 +656,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 733af6cb5aa5]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 6c4a7bbe03e8]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.preview(p_options jsonb DEFAULT '{}')
@@ -564,8 +671,14 @@ DECLARE
 BEGIN
     PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
     v_as_of := windrow_camunda7_end_time.check_run_options(p_options);
+    IF coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
+        v_rules := v_rules || windrow_camunda7_end_time.process_instances_preview(p_options, v_as_of);
+    END IF;
     IF coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' THEN
         v_rules := v_rules || windrow_camunda7_end_time.case_instances_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
+        v_rules := v_rules || windrow_camunda7_end_time.task_metrics_preview(p_options, v_as_of);
     END IF;
     RETURN (
         SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
@@ -574,7 +687,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body d469ac5c7610]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 7334f4fb2ca8]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)
@@ -627,6 +740,18 @@ AS $windrow$
 DECLARE
     v_valid boolean;
 BEGIN
+    IF p_rule = 'process_instances' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_procinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_procinst.id_.';
+        END IF;
+    END IF;
     IF p_rule = 'case_instances' THEN
         BEGIN
             -- A number that looks like a key may still be beyond the range of the column.
@@ -639,10 +764,95 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_caseinst.id_.';
         END IF;
     END IF;
+    IF p_rule = 'task_metrics' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_ru_task_meter_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_ru_task_meter_log.id_.';
+        END IF;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 2684bfa29ba5]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 0e0b20a001ba]';
+
+-- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7_end_time.run%ROWTYPE;
+    v_batch    record;
+    v_keys     text[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id_"
+        FROM "public"."act_hi_procinst" AS i
+        WHERE i."id_" = p_key::text
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('process_instances', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7_end_time.process_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'process_instances', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_camunda7_end_time.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'process_instances';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'process_instances', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body e3ae6314bdf9]';
 
 -- case_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_purge(p_run bigint, p_key text)
@@ -740,7 +950,9 @@ BEGIN
     FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
         BEGIN
             v_reason := CASE
+                WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_purge(v_run, v_key)
             END;
         EXCEPTION
             WHEN query_canceled THEN
@@ -763,7 +975,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body ad99126b4b09]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body a5a465bcde1e]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -832,6 +1044,16 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
+    SELECT 'act_hi_actinst.proc_inst_id_', count(*)
+    FROM "public"."act_hi_actinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_attachment.proc_inst_id_', count(*)
+    FROM "public"."act_hi_attachment" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_attachment.task_id_', count(*)
     FROM "public"."act_hi_attachment" AS c
     WHERE c."task_id_" IS NOT NULL
@@ -841,6 +1063,11 @@ AS $windrow$
     FROM "public"."act_hi_caseactinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_comment.proc_inst_id_', count(*)
+    FROM "public"."act_hi_comment" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_comment.task_id_', count(*)
     FROM "public"."act_hi_comment" AS c
@@ -857,38 +1084,98 @@ AS $windrow$
     WHERE c."dec_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_decinst" AS p WHERE p."id_" = c."dec_inst_id_")
     UNION ALL
+    SELECT 'act_hi_decinst.proc_inst_id_', count(*)
+    FROM "public"."act_hi_decinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_decinst.case_inst_id_', count(*)
     FROM "public"."act_hi_decinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_detail.proc_inst_id_', count(*)
+    FROM "public"."act_hi_detail" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_detail.case_inst_id_', count(*)
     FROM "public"."act_hi_detail" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_ext_task_log.proc_inst_id_', count(*)
+    FROM "public"."act_hi_ext_task_log" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_identitylink.task_id_', count(*)
     FROM "public"."act_hi_identitylink" AS c
     WHERE c."task_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_taskinst" AS p WHERE p."id_" = c."task_id_")
+    UNION ALL
+    SELECT 'act_hi_incident.proc_inst_id_', count(*)
+    FROM "public"."act_hi_incident" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_job_log.process_instance_id_', count(*)
+    FROM "public"."act_hi_job_log" AS c
+    WHERE c."process_instance_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."process_instance_id_")
+    UNION ALL
+    SELECT 'act_hi_op_log.proc_inst_id_', count(*)
+    FROM "public"."act_hi_op_log" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_op_log.case_inst_id_', count(*)
     FROM "public"."act_hi_op_log" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_taskinst.proc_inst_id_', count(*)
+    FROM "public"."act_hi_taskinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_taskinst.case_inst_id_', count(*)
     FROM "public"."act_hi_taskinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_varinst.proc_inst_id_', count(*)
+    FROM "public"."act_hi_varinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_varinst.case_inst_id_', count(*)
     FROM "public"."act_hi_varinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_");
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_ru_authorization.root_proc_inst_id_', count(*)
+    FROM "public"."act_ru_authorization" AS c
+    WHERE c."root_proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."root_proc_inst_id_")
+    UNION ALL
+    SELECT 'act_ru_ext_task.error_details_id_', count(*)
+    FROM "public"."act_ru_ext_task" AS c
+    WHERE c."error_details_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."error_details_id_")
+    UNION ALL
+    SELECT 'act_ru_job.exception_stack_id_', count(*)
+    FROM "public"."act_ru_job" AS c
+    WHERE c."exception_stack_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."exception_stack_id_")
+    UNION ALL
+    SELECT 'act_ru_variable.bytearray_id_', count(*)
+    FROM "public"."act_ru_variable" AS c
+    WHERE c."bytearray_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."bytearray_id_");
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.orphans() IS
-    'Rows whose parent is not there, by edge. Reads whole tables. [body 4cb6860ae969]';
+    'Rows whose parent is not there, by edge. Reads whole tables. [body ad595aeb6e92]';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.arm()
@@ -927,7 +1214,9 @@ BEGIN
     INTO STRICT v_default, v_minimum, v_pattern
     FROM (
         VALUES
-            ('case_instances', NULL::bigint, 86400::bigint, '^.+$')
+            ('process_instances', NULL::bigint, 86400::bigint, '^.+$'),
+            ('case_instances', NULL::bigint, 86400::bigint, '^.+$'),
+            ('task_metrics', 47520000::bigint, 31968000::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
@@ -966,7 +1255,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 11d260bc07e6]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body be9c2c725c22]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1022,13 +1311,15 @@ BEGIN
     RETURNING * INTO v_hold;
     -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
     v_exists := CASE v_rule
+        WHEN 'process_instances' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'case_instances' THEN EXISTS (SELECT FROM "public"."act_hi_caseinst" AS i WHERE i."id_" = v_hold.key::text)
+        WHEN 'task_metrics' THEN EXISTS (SELECT FROM "public"."act_ru_task_meter_log" AS i WHERE i."id_" = v_hold.key::text)
     END;
     RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 0fe4ac5637ca]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body e04f2e9ac9b3]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1066,7 +1357,7 @@ BEGIN
     v_rule := windrow_camunda7_end_time.check_rule(p_options);
     IF windrow_camunda7_end_time.setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
+            USING ERRCODE = '22023', HINT = 'The settings are batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
@@ -1083,14 +1374,14 @@ BEGIN
                 changed_at = clock_timestamp();
         EXCEPTION WHEN check_violation THEN
             RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, batch_rows 1 to 100000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
         END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_camunda7_end_time.setting_of(v_rule, v_name));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body b9de5cb6c263]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body 652205cb916a]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_windows(p_options jsonb)
@@ -1249,6 +1540,7 @@ BEGIN
             ('arm'),
             ('case_instances_batch'),
             ('case_instances_judge'),
+            ('case_instances_kept'),
             ('case_instances_next'),
             ('case_instances_preview'),
             ('case_instances_purge'),
@@ -1270,6 +1562,16 @@ BEGIN
             ('orphans'),
             ('pause'),
             ('preview'),
+            ('process_instances_batch'),
+            ('process_instances_judge'),
+            ('process_instances_kept'),
+            ('process_instances_next'),
+            ('process_instances_preview'),
+            ('process_instances_purge'),
+            ('process_instances_rows'),
+            ('process_instances_scope'),
+            ('process_instances_step'),
+            ('process_instances_undated'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
@@ -1291,6 +1593,17 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('task_metrics_backlog'),
+            ('task_metrics_batch'),
+            ('task_metrics_count'),
+            ('task_metrics_cutoff'),
+            ('task_metrics_keep'),
+            ('task_metrics_preview'),
+            ('task_metrics_purge'),
+            ('task_metrics_step'),
+            ('task_metrics_strays'),
+            ('task_metrics_undated'),
+            ('task_metrics_window'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1298,6 +1611,8 @@ BEGIN
             ('act_hi_caseactinst', 'windrow_act_hi_caseactinst_case_inst_id_'),
             ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
             ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
+            ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
+            ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
             ('act_hi_taskinst', 'windrow_act_hi_taskinst_case_inst_id_')
     ),
     checks (position, check_name, object, severity, count, detail) AS (
@@ -1312,6 +1627,13 @@ BEGIN
             END
         FROM windrow_camunda7_end_time.orphans() AS o
         CROSS JOIN windrow_camunda7_end_time.control AS c
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', 'task_metrics', o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another timestamp_ than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM windrow_camunda7_end_time.task_metrics_strays() AS o
         UNION ALL
         SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
         FROM windrow_camunda7_end_time.control AS c
@@ -1354,7 +1676,9 @@ BEGIN
         FROM windrow_camunda7_end_time.policy AS p
         JOIN (
             VALUES
-                ('case_instances', 86400::bigint)
+                ('process_instances', 86400::bigint),
+                ('case_instances', 86400::bigint),
+                ('task_metrics', 31968000::bigint)
         ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
         SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
@@ -1396,7 +1720,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body f0df3bff08f3]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 2cfc2f31f39f]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -1456,10 +1780,24 @@ FROM windrow_camunda7_end_time.hold AS h
 WHERE h.until IS NULL
    OR h.until > clock_timestamp()
 UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'process_instances'), m.value
+FROM (
+    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
+    FROM windrow_camunda7_end_time.process_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
 SELECT m.name, jsonb_build_object('rule', 'case_instances'), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
     FROM windrow_camunda7_end_time.case_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'task_metrics'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_camunda7_end_time.task_metrics_backlog(clock_timestamp()) AS o
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value);
 COMMENT ON VIEW windrow_camunda7_end_time.metrics IS

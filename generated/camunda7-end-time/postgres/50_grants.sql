@@ -23,6 +23,7 @@ GRANT windrow_camunda7_end_time_auditor TO windrow_camunda7_end_time_operator;
 -- What the definer functions need, and no more: UPDATE on one column is what FOR UPDATE asks for.
 GRANT USAGE ON SCHEMA "public" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_ge_bytearray" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_hi_actinst" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_attachment" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_caseactinst" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_caseinst" TO windrow_camunda7_end_time_owner;
@@ -31,12 +32,24 @@ GRANT SELECT, DELETE ON "public"."act_hi_dec_in" TO windrow_camunda7_end_time_ow
 GRANT SELECT, DELETE ON "public"."act_hi_dec_out" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_decinst" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_detail" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_hi_ext_task_log" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_identitylink" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_hi_incident" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_hi_job_log" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_op_log" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_hi_procinst" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_taskinst" TO windrow_camunda7_end_time_owner;
 GRANT SELECT, DELETE ON "public"."act_hi_varinst" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_ru_authorization" TO windrow_camunda7_end_time_owner;
+GRANT SELECT ON "public"."act_ru_ext_task" TO windrow_camunda7_end_time_owner;
+GRANT SELECT ON "public"."act_ru_job" TO windrow_camunda7_end_time_owner;
+GRANT SELECT, DELETE ON "public"."act_ru_task_meter_log" TO windrow_camunda7_end_time_owner;
+GRANT SELECT ON "public"."act_ru_variable" TO windrow_camunda7_end_time_owner;
 GRANT SELECT ON "public"."act_re_case_def" TO windrow_camunda7_end_time_owner;
+GRANT SELECT ON "public"."act_re_procdef" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO windrow_camunda7_end_time_owner;
+GRANT UPDATE ("id_") ON "public"."act_hi_procinst" TO windrow_camunda7_end_time_owner;
+GRANT UPDATE ("id_") ON "public"."act_ru_task_meter_log" TO windrow_camunda7_end_time_owner;
 
 -- The control schema belongs to the owner role, so that its definer functions run with these rights only.
 DO $windrow$
@@ -79,8 +92,11 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.verify TO windrow_camunda7_en
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_result TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.orphans TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.in_window TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_next TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_next TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_scope TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_backlog TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_begin TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_end TO windrow_camunda7_end_time_operator;
@@ -101,5 +117,9 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.set_setting TO windrow_camund
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.set_windows TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.claim_artifacts TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.finish_artifact TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_step TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_purge TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_step TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_purge TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_step TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_purge TO windrow_camunda7_end_time_operator;

@@ -26,6 +26,10 @@ $windrow$;
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_taskinst_case_inst_id_";
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_procinst_super_process_instance_id_";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_procinst_proc_def_id__end_time__id_";
+
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_op_log_case_inst_id_";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_caseinst_case_def_id__close_time__id_";

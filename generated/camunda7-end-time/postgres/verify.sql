@@ -4,6 +4,16 @@
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
 FROM (
+    SELECT 'act_hi_actinst.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_actinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_attachment.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_attachment" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_attachment.task_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_attachment" AS c
     WHERE c."task_id_" IS NOT NULL
@@ -13,6 +23,11 @@ FROM (
     FROM "public"."act_hi_caseactinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_comment.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_comment" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_comment.task_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_comment" AS c
@@ -29,35 +44,95 @@ FROM (
     WHERE c."dec_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_decinst" AS p WHERE p."id_" = c."dec_inst_id_")
     UNION ALL
+    SELECT 'act_hi_decinst.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_decinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_decinst.case_inst_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_decinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_detail.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_detail" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_detail.case_inst_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_detail" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_ext_task_log.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_ext_task_log" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_identitylink.task_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_identitylink" AS c
     WHERE c."task_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_taskinst" AS p WHERE p."id_" = c."task_id_")
+    UNION ALL
+    SELECT 'act_hi_incident.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_incident" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
+    SELECT 'act_hi_job_log.process_instance_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_job_log" AS c
+    WHERE c."process_instance_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."process_instance_id_")
+    UNION ALL
+    SELECT 'act_hi_op_log.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_op_log" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
     UNION ALL
     SELECT 'act_hi_op_log.case_inst_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_op_log" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_taskinst.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_taskinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_taskinst.case_inst_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_taskinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
     UNION ALL
+    SELECT 'act_hi_varinst.proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_hi_varinst" AS c
+    WHERE c."proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."proc_inst_id_")
+    UNION ALL
     SELECT 'act_hi_varinst.case_inst_id_' AS edge, count(*) AS orphans
     FROM "public"."act_hi_varinst" AS c
     WHERE c."case_inst_id_" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
+    UNION ALL
+    SELECT 'act_ru_authorization.root_proc_inst_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_ru_authorization" AS c
+    WHERE c."root_proc_inst_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = c."root_proc_inst_id_")
+    UNION ALL
+    SELECT 'act_ru_ext_task.error_details_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_ru_ext_task" AS c
+    WHERE c."error_details_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."error_details_id_")
+    UNION ALL
+    SELECT 'act_ru_job.exception_stack_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_ru_job" AS c
+    WHERE c."exception_stack_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."exception_stack_id_")
+    UNION ALL
+    SELECT 'act_ru_variable.bytearray_id_' AS edge, count(*) AS orphans
+    FROM "public"."act_ru_variable" AS c
+    WHERE c."bytearray_id_" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."bytearray_id_")
 ) AS o
 ORDER BY o.edge;
 
@@ -68,11 +143,22 @@ FROM (
         ('act_hi_caseactinst', 'windrow_act_hi_caseactinst_case_inst_id_'),
         ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
         ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
+        ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
+        ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
         ('act_hi_taskinst', 'windrow_act_hi_taskinst_case_inst_id_')
 ) AS n(table_name, index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
+
+-- process_instances: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."end_time_") AS ended,
+    count(*) AS roots
+FROM "public"."act_hi_procinst" AS i
+WHERE i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+GROUP BY 1
+ORDER BY 1;
 
 -- case_instances: final roots by age, whether or not their family may go.
 SELECT
@@ -80,5 +166,14 @@ SELECT
     count(*) AS roots
 FROM "public"."act_hi_caseinst" AS i
 WHERE i."state_" = 9
+GROUP BY 1
+ORDER BY 1;
+
+-- task_metrics: rows of act_ru_task_meter_log by their timestamp_, whether or not they may go.
+SELECT
+    date_trunc('month', i."timestamp_") AS ended,
+    count(*) AS roots
+FROM "public"."act_ru_task_meter_log" AS i
+WHERE true
 GROUP BY 1
 ORDER BY 1;

@@ -489,6 +489,10 @@ pub(in crate::graph) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<St
             }
         }
         columns.extend(stamp::searched(rule, text, table));
+        let links = rule.hierarchy.iter();
+        let links = links.filter_map(|link| grammar::link(text, link).ok());
+        let within = links.filter(|link| at_root && link.table.get_ref() == table);
+        columns.extend(within.map(|link| link.parent.into_inner()));
         if at_root && rule.tables.is_empty() {
             columns.extend(column(&rule.time));
             columns.extend(single::searched(rule, text));

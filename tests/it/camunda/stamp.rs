@@ -551,7 +551,8 @@ fn told(document: &Value) -> Outcome {
 }
 
 fn a_stamp_sets_what_the_model_says_and_nothing_else(dialect: Dialect) {
-    let mut camunda = lenient(dialect);
+    let mut camunda = Camunda::new(dialect);
+    lenient(&mut camunda);
     let (mut changed, mut gone, mut reasons) = (0, 0, BTreeSet::new());
     for seed in 0..14 {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -841,7 +842,8 @@ fn a_stamp_that_makes_no_sense_is_refused(dialect: Dialect) {
 
 #[test]
 fn the_command_line_stamps_and_the_spec_fits() {
-    let mut camunda = lenient(Dialect::Postgres);
+    let mut camunda = Camunda::new(Dialect::Postgres);
+    lenient(&mut camunda);
     camunda.execute(
         "INSERT INTO act_re_procdef (id_, key_, version_, history_ttl_) VALUES ('week', 'k', 1, 7);
          INSERT INTO act_hi_procinst (id_, proc_inst_id_, root_proc_inst_id_, proc_def_id_, start_time_, end_time_) VALUES ('p', 'p', 'p', 'week', '2026-01-01', '2026-01-02 03:04:05.678');

@@ -15,7 +15,12 @@ use super::installation::{Installation, Session, call};
 
 /// The graph of `specs/camunda7.toml`.
 pub(crate) fn graph() -> Graph {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/camunda7.toml");
+    load("camunda7")
+}
+
+/// The graph of one of the specs.
+pub(crate) fn load(spec: &str) -> Graph {
+    let path = format!("{}/specs/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a readable spec");
     lint::load(&text).0.expect("a good spec")
 }
@@ -30,11 +35,16 @@ pub(crate) struct Camunda {
 
 impl Camunda {
     pub(crate) fn new(dialect: Dialect) -> Self {
+        Self::of(dialect, &graph())
+    }
+
+    /// The same with windrow from another graph.
+    pub(crate) fn of(dialect: Dialect, graph: &Graph) -> Self {
         let schema = match dialect {
             Dialect::Postgres => camunda7::SCHEMA_724,
             Dialect::Mysql | Dialect::Mariadb => mysql::SCHEMA_724,
         };
-        let mut windrow = Installation::of(dialect, schema, &graph());
+        let mut windrow = Installation::of(dialect, schema, graph);
         windrow.arm();
         Self { windrow }
     }
@@ -42,8 +52,15 @@ impl Camunda {
     /// The same with a realistic history of so many families, as it is at an instant in UTC.
     pub(crate) fn with_history(dialect: Dialect, families: u32, now: &str) -> Self {
         let mut camunda = Self::new(dialect);
+        camunda.remember(families, now);
+        camunda
+    }
+
+    /// Loads a realistic history into empty tables.
+    pub(crate) fn remember(&mut self, families: u32, now: &str) {
+        let dialect = self.windrow.dialect;
         // In a session of its own: the scripts set what they need.
-        let mut session = camunda.connect();
+        let mut session = self.connect();
         let (sizes, history) = match dialect {
             Dialect::Postgres => (
                 format!(
@@ -64,16 +81,14 @@ impl Camunda {
         };
         session.execute(&sizes).expect("settings");
         session.execute(history).expect("the history loads");
-        let tables = camunda.tables();
+        let tables = self.tables();
         match dialect {
-            Dialect::Postgres => camunda.execute("ANALYZE"),
+            Dialect::Postgres => self.execute("ANALYZE"),
             Dialect::Mysql | Dialect::Mariadb => {
-                camunda
-                    .windrow
+                self.windrow
                     .rows(&format!("ANALYZE TABLE {}", tables.join(", ")));
             }
         }
-        camunda
     }
 
     /// What is written in one way for PostgreSQL and in another for MySQL and MariaDB.

@@ -27,6 +27,27 @@ pub(crate) fn with_keepers(shared: Shared) -> Graph {
     load(&text, shared)
 }
 
+/// The same where an instance names the one above it, in a column that is there for something else.
+pub(crate) fn within(shared: Shared) -> Graph {
+    let relation =
+        "t_ds_relation_workflow_instance: parent_workflow_instance_id -> workflow_instance_id";
+    assert!(DOLPHINSCHEDULER.contains(relation));
+    let own = "t_ds_workflow_instance: next_workflow_instance_id -> id";
+    load(&DOLPHINSCHEDULER.replace(relation, own), shared)
+}
+
+/// A foreign key for that column.
+pub(crate) fn foreign_key_within(on_delete: &str) -> Vec<String> {
+    let table = "ALTER TABLE t_ds_workflow_instance";
+    let column = "next_workflow_instance_id";
+    vec![
+        format!("{table} ALTER {column} SET DEFAULT NULL"),
+        format!(
+            "{table} ADD FOREIGN KEY ({column}) REFERENCES t_ds_workflow_instance (id) ON DELETE {on_delete}"
+        ),
+    ]
+}
+
 /// The same with another retention, in another zone.
 pub(crate) fn with_retention(retention: &str, zone: &str) -> Graph {
     let line = DOLPHINSCHEDULER

@@ -187,6 +187,7 @@ impl<'a> Model<'a> {
                     child: Some(child),
                     ..
                 } => (i64::from(*parent), i64::from(*child)),
+                Row::Above { instance, above } => (i64::from(*above), i64::from(*instance)),
                 Row::DynamicLink { parent, child, .. } => (*parent, *child),
                 _ => continue,
             };
@@ -406,7 +407,9 @@ impl<'a> Model<'a> {
             }
         }
         let goes = |row: &Row| match row {
-            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } => false,
+            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } | Row::Above { .. } => {
+                false
+            }
             Row::Instance { id, .. } => instances.contains(&i64::from(*id)),
             Row::Link { parent, child, .. } => names(parent) || names(child),
             Row::DynamicLink { parent, child, .. } => {

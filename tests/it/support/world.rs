@@ -43,6 +43,11 @@ pub(crate) enum Row {
         parent: Option<i32>,
         child: Option<i32>,
     },
+    /// What an instance names as the one above it: see [`World::within`].
+    Above {
+        instance: i32,
+        above: i32,
+    },
     /// t_ds_relation_sub_workflow
     DynamicLink {
         id: i32,
@@ -105,7 +110,9 @@ impl Row {
     /// The application table and the row's id in it.
     pub(crate) fn place(&self) -> Option<(&'static str, i32)> {
         Some(match self {
-            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } => return None,
+            Row::Policy { .. } | Row::Hold { .. } | Row::Definition { .. } | Row::Above { .. } => {
+                return None;
+            }
             Row::Instance { id, .. } => ("t_ds_workflow_instance", *id),
             Row::Link { id, .. } => ("t_ds_relation_workflow_instance", *id),
             Row::DynamicLink { id, .. } => ("t_ds_relation_sub_workflow", *id),
@@ -127,6 +134,7 @@ impl Row {
             Row::Link { parent, child, .. } => {
                 [wide(parent), wide(child)].into_iter().flatten().collect()
             }
+            Row::Above { instance, above } => vec![i64::from(*instance), i64::from(*above)],
             Row::DynamicLink { parent, child, .. } => vec![*parent, *child],
             Row::SerialCommand { instance, .. } => vec![*instance],
             Row::Task { instance, .. }
@@ -180,6 +188,9 @@ impl Row {
                 "INSERT INTO t_ds_relation_workflow_instance (id, parent_workflow_instance_id, workflow_instance_id) VALUES ({id}, {}, {})",
                 number(*parent),
                 number(*child)
+            ),
+            Row::Above { instance, above } => format!(
+                "UPDATE t_ds_workflow_instance SET next_workflow_instance_id = {above} WHERE id = {instance}"
             ),
             Row::DynamicLink { id, parent, child } => format!(
                 "INSERT INTO t_ds_relation_sub_workflow (id, parent_workflow_instance_id, parent_task_code, sub_workflow_instance_id) VALUES ({id}, {parent}, 1, {child})"
@@ -305,6 +316,46 @@ impl World {
             _ => true,
         });
         self.keyed = true;
+        self
+    }
+
+    /// The same where instances name the one above them themselves, instead of by a relation. With a foreign key, that one
+    /// is there, and no circle leads back: InnoDB deletes no row of a circle, not even one that names itself.
+    pub(crate) fn within(mut self, keyed: bool) -> Self {
+        let instances: BTreeSet<i32> = self
+            .rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Instance { id, .. } => Some(*id),
+                _ => None,
+            })
+            .collect();
+        let mut above: BTreeMap<i32, i32> = BTreeMap::new();
+        for row in &self.rows {
+            let (instance, upper) = match row {
+                Row::Link {
+                    parent: Some(parent),
+                    child: Some(child),
+                    ..
+                } => (*child, *parent),
+                Row::Above { instance, above } => (*instance, *above),
+                _ => continue,
+            };
+            let mut top = Some(&upper);
+            while let Some(next) = top.filter(|top| **top != instance && keyed) {
+                top = above.get(next);
+            }
+            let refused = keyed && (top.is_some() || !instances.contains(&upper));
+            if instances.contains(&instance) && !refused {
+                above.entry(instance).or_insert(upper);
+            }
+        }
+        self.rows
+            .retain(|row| !matches!(row, Row::Link { .. } | Row::Above { .. }));
+        let above = above
+            .into_iter()
+            .map(|(instance, above)| Row::Above { instance, above });
+        self.rows.extend(above);
         self
     }
 

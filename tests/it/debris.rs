@@ -235,7 +235,7 @@ fn keys_in(database: &mut Database) -> [Vec<i32>; 6] {
 fn lost_rows_go_with_what_belongs_to_them() {
     let mut database = armed();
     let (mut gone, mut below) = (0, 0);
-    for seed in 1..=60 {
+    for seed in 1..=30 {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random);
         world.load(&mut database);
@@ -278,7 +278,7 @@ fn lost_rows_go_with_what_belongs_to_them() {
         gone += said[0].families;
         below += world.contexts.len() - left.contexts.len();
     }
-    assert!(gone > 50 && below > 50, "{gone} {below}");
+    assert!(gone > 25 && below > 25, "{gone} {below}");
 }
 
 /// What a lost row names comes back while what belongs to the row is already deleted: all of it stays.

@@ -296,7 +296,7 @@ WHERE status IN ('KILLED', 'COMPLETED') AND created_at < '2025-10-01' AND update
 
 #[test]
 fn a_real_history_is_cleaned_from_end_to_end() {
-    for reading in [READINGS[0], READINGS[1], READINGS[2], READINGS[5]] {
+    for reading in [READINGS[0], READINGS[1], READINGS[5]] {
         let mut database = armed(reading);
         database.execute(&format!(
             "SET {FAMILIES_SETTING} = 1000; SET {NOW_SETTING} = '2026-01-15'"
@@ -383,7 +383,7 @@ fn odd_histories_are_cleaned_as_the_model_says() {
     for reading in READINGS {
         let mut database = armed(reading);
         let (mut kept, mut undated) = (0, 0);
-        for seed in 1..=25 {
+        for seed in 1..=20 {
             let mut random = SmallRng::seed_from_u64(seed);
             let (cutoffs, held) = odd_history(&mut database, reading.scope, &mut random);
             let options = json!({"as_of": "2026-01-15T00:00:00Z"});

@@ -28,7 +28,8 @@ test: setup ## Check formatting, lints and every test, on real servers
 	@.ci/servers
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
-	@$(CARGO) test --quiet
+	@# Tests wait for servers most of the time.
+	@RUST_TEST_THREADS=$$((2 * $$(nproc))) $(CARGO) test --quiet
 
 generated: build ## Write generated/ and the JSON Schema anew
 	@$(WINDROW) generate specs/*.toml

@@ -130,6 +130,13 @@ A text with a NUL character is stored by no server, and a value of `by_value` th
 is equal to none of them: it matches nothing.",
     ),
     (
+        "invalid-window",
+        "\
+A window has days, a start and an end, and perhaps a zone: `mon-fri 22:00-06:00 Europe/Berlin`. Days are `mon` to `sun`, \
+ranges and lists of these, or `daily`; they are those on which the window begins. Times have two digits each, from 00:00 to \
+23:59; an end that is not after its start is on the next day. `always` and `never` stand for themselves.",
+    ),
+    (
         "keeper-goes",
         "\
 A parent with `restrict` keeps its family as long as the row is there. The rows of this table also belong to families of \
@@ -182,6 +189,12 @@ that expression. MariaDB has no such indexes, and every batch would read the who
     (
         "no-rules",
         "A spec without a rule purges nothing. Add at least one `[rules.NAME]`.",
+    ),
+    (
+        "no-windows",
+        "\
+An empty list could mean that scheduled runs may always work, or never. The spec says which: `always` (as without the \
+field) or `never`.",
     ),
     (
         "opt-in-without-scope",
@@ -355,6 +368,11 @@ has them, case included.",
         "\
 No rule deletes rows of this table, because its edges lead to the root of none. Add the missing edge or rule, or take \
 the table out; a table that is left alone on purpose belongs under `[ignore]`.",
+    ),
+    (
+        "window-beside-others",
+        "\
+`always` and `never` leave nothing to say for another window in the same list.",
     ),
     (
         "wrong-type",

@@ -378,6 +378,19 @@ impl Mysql {
             }
             Flavour::Mariadb => lines.push(("innodb_log_file_size", "96M".to_owned())),
         }
+        if !settings.durable {
+            // Much of what the tests ask for is new tables and routines, on few cores.
+            match self.flavour {
+                Flavour::Mysql => {
+                    lines.push(("performance_schema", "OFF".to_owned()));
+                    lines.push(("innodb_doublewrite", "OFF".to_owned()));
+                    lines.push(("innodb_parallel_read_threads", "1".to_owned()));
+                    lines.push(("innodb_log_writer_threads", "OFF".to_owned()));
+                    lines.push(("innodb_redo_log_capacity", "512M".to_owned()));
+                }
+                Flavour::Mariadb => lines.push(("innodb_doublewrite", "OFF".to_owned())),
+            }
+        }
         // What is committed has reached the system, and so survives the server.
         if !settings.durable {
             lines.push(("innodb_flush_log_at_trx_commit", "2".to_owned()));

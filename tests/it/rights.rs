@@ -139,13 +139,13 @@ fn statement(installation: &Installation, text: &str) -> String {
         .replace("DATABASE W", &format!("DATABASE {control}"))
 }
 
-/// While other tests grant rights to other roles, MySQL has once denied a call that a role allows, between two that it
-/// let pass. What is really denied stays so.
+/// While other tests grant rights to other roles, MySQL has sometimes denied a call that a role allows, between two that
+/// it let pass, and once for longer than a second. What is really denied stays so.
 fn patiently<T>(mut attempt: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    for _ in 0..20 {
+    for _ in 0..200 {
         match attempt() {
             Err(error) if format!("{error:#}").contains("error 1370") => {
-                std::thread::sleep(std::time::Duration::from_millis(50));
+                std::thread::sleep(std::time::Duration::from_millis(100));
             }
             answer => return answer,
         }

@@ -424,7 +424,7 @@ fn an_uninstallation_during_a_run_is_clean(dialect: Dialect) -> Result<()> {
     let history = History::create(&server)?;
     let mut client = history.connect()?;
     client.set("batch_families", 5)?;
-    client.slow_down(10)?;
+    client.slow_down(100)?;
     let runner = history.run_aside(json!({}));
     client.until_batches(0)?;
     history.uninstall()?;

@@ -322,48 +322,18 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_step(IN p_run bigint, OUT o_state
 SQL SECURITY DEFINER
 COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body @body@]'
 BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
+    {{ w::step_variables() }}
     DECLARE v_retention bigint;
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
     DECLARE v_take      bigint;
     DECLARE v_pass      integer;
-    DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_position  bigint;
     DECLARE v_key       longtext;
     DECLARE v_found     longtext;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
     SET o_state = NULL;
 
     step: BEGIN
         attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                {{ w::diagnose(maria=maria) | indent(prefix="                ") }}
-                ROLLBACK;
-            END;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL {{ control }}.{{ rule.name }}_work();
-
-            {{ w::before_batch(control=control, rule=rule) }}
+            {{ w::before_batch(control=control, rule=rule, maria=maria) }}
             SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
             IF v_take <= 0 THEN
                 SET o_state = 'run_families reached';

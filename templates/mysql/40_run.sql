@@ -203,11 +203,13 @@ BEGIN
     INTO v_unknown, o_open
     FROM (
         SELECT
-            h.begins, h.ends, h.zone,
-            CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone))) + 1, h.days) > 0 AS today,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) - INTERVAL 1 DAY) + 1, h.days) > 0 AS yesterday
-        FROM {{ control }}.open_hours AS h
+            l.begins, l.ends, l.zone, l.clock,
+            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+        FROM (
+            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+            FROM {{ control }}.open_hours AS h
+        ) AS l
     ) AS it;
     IF v_unknown IS NOT NULL THEN
         CALL {{ control }}.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}');
@@ -262,7 +264,7 @@ BEGIN
     IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
         SET o_refused = 'the server is read-only';
     END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused, {{ w::paused() }}
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM {{ control }}.control AS c;
     IF v_paused THEN
@@ -296,7 +298,7 @@ BEGIN
             INTO o_refused
             FROM {{ control }}.run AS r
             WHERE r.status = 'running'
-              AND r.{{ q }}trigger{{ q }} {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
+              AND {{ w::is_run(stamps=stamps) }}
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
@@ -324,19 +326,7 @@ SQL SECURITY DEFINER
 COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body @body@]'
 BEGIN
     DECLARE v_days bigint;
-    UPDATE {{ control }}.run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = p_reason,
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
+    {{ w::close_run(control=control) }}
 
     -- The ledger keeps itself small.
     CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
@@ -497,27 +487,7 @@ BEGIN
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        {{ w::diagnose(maria=maria) | indent(prefix="        ") }}
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL {{ control }}.run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
-        DO RELEASE_LOCK({{ run_lock }});
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
+    {{ w::on_error(control=control, maria=maria, end="run_end", lock=run_lock) }}
     CALL {{ control }}.settle(v_before);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
@@ -663,7 +633,7 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused, {{ w::paused() }}
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM {{ control }}.control AS c;
     IF v_paused THEN
@@ -797,27 +767,7 @@ BEGIN
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        {{ w::diagnose(maria=maria) | indent(prefix="        ") }}
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL {{ control }}.run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
-        DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.', COALESCE(v_run, 0)));
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
+    {{ w::on_error(control=control, maria=maria, end="run_end", lock="CONCAT(" ~ run_lock ~ ", '.', COALESCE(v_run, 0))") }}
     CALL {{ control }}.settle(v_before);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;

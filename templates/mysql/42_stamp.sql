@@ -363,47 +363,17 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_step(IN p_run bigint, OUT o
 SQL SECURITY DEFINER
 COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body @body@]'
 BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_deadline datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_scope    varchar(255);
-    DECLARE v_limit    bigint;
-    DECLARE v_done     bigint;
-    DECLARE v_again    integer;
-    DECLARE v_present  integer;
-    DECLARE v_halving  boolean;
-    DECLARE v_batch    bigint;
-    DECLARE v_retries  bigint;
-    DECLARE v_wait     bigint;
-    DECLARE v_last     bigint DEFAULT 0;
-    DECLARE v_place    bigint;
-    DECLARE v_key      varchar(255);
-    DECLARE v_options  longtext;
-    DECLARE v_families bigint DEFAULT 0;
-    DECLARE v_rows     longtext;
-    DECLARE v_sum      bigint;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    DECLARE v_busy     boolean DEFAULT false;
-    DECLARE v_text     varchar(255);
+    {{ w::step_variables() }}
+    DECLARE v_place     bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_options   longtext;
+    DECLARE v_rows      longtext;
+    DECLARE v_sum       bigint;
     SET o_state = NULL;
 
     step: BEGIN
         attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                {{ w::diagnose(maria=maria) | indent(prefix="                ") }}
-                ROLLBACK;
-            END;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL {{ control }}.{{ rule.name }}_stamp_work();
-
-            {{ w::before_batch(control=control, rule=rule, progress="run_stamp") }}
+            {{ w::before_batch(control=control, rule=rule, maria=maria, progress="run_stamp", work="stamp_work") }}
             {{ w::waits() }}
 
             SELECT r.options INTO v_options FROM {{ control }}.run AS r WHERE r.run_id = p_run;
@@ -485,7 +455,7 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would change other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.paused, {{ w::paused() }}
     INTO v_paused, v_text
     FROM {{ control }}.control AS c;
     IF v_paused THEN
@@ -536,19 +506,7 @@ CREATE PROCEDURE {{ control }}.stamp_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes stamp p_run: status and reason. [body @body@]'
 BEGIN
-    UPDATE {{ control }}.run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = p_reason,
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
+    {{ w::close_run(control=control) }}
 END;
 
 -- stamp_document, stamp_result: one stamp of the ledger as a document, in the form of run_result().
@@ -664,27 +622,7 @@ BEGIN
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        {{ w::diagnose(maria=maria) | indent(prefix="        ") }}
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL {{ control }}.stamp_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
-        DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.stamp'));
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
+    {{ w::on_error(control=control, maria=maria, end="stamp_end", lock="CONCAT(" ~ run_lock ~ ", '.stamp')") }}
     CALL {{ control }}.settle(v_before);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;

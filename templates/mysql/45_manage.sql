@@ -427,7 +427,7 @@ BEGIN
     DECLARE v_zone    longtext;
     DECLARE v_day     integer;
     DECLARE v_last    integer;
-    DECLARE v_chosen  varchar(400);
+    DECLARE v_chosen  varchar(7);
     DECLARE v_document longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -455,7 +455,7 @@ BEGIN
         IF v_window IN ('always', 'never') AND v_count > 1 THEN
             CALL {{ control }}.refuse('"always" and "never" stand alone', v_help);
         END IF;
-        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '';
+        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '0000000';
         IF v_window = 'always' THEN
             SET v_list = 'mon-sun';
         ELSEIF v_window <> 'never' THEN
@@ -479,10 +479,10 @@ BEGIN
             IF v_range NOT REGEXP '^[a-z]{3}(-[a-z]{3})?\\z' OR v_day = 0 OR v_last = 0 OR SUBSTRING_INDEX(v_window, ' ', 1) LIKE '%,' THEN
                 CALL {{ control }}.refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
             END IF;
-            SET v_chosen = CONCAT(v_chosen, v_day);
+            SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
             WHILE v_day <> v_last DO
                 SET v_day = v_day MOD 7 + 1;
-                SET v_chosen = CONCAT(v_chosen, v_day);
+                SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
             END WHILE;
         END WHILE;
         IF CHAR_LENGTH(v_zone) > 64 OR CONVERT_TZ('2026-01-01 00:00:00', '+00:00', IF(v_zone = 'UTC', '+00:00', v_zone)) IS NULL THEN
@@ -491,7 +491,7 @@ BEGIN
         INSERT INTO {{ control }}.run_window (position, written, days, begins, ends, zone, changed_by, changed_at)
         VALUES (
             v_index, v_window,
-            CONCAT(IF(LOCATE('1', v_chosen), '1', ''), IF(LOCATE('2', v_chosen), '2', ''), IF(LOCATE('3', v_chosen), '3', ''), IF(LOCATE('4', v_chosen), '4', ''), IF(LOCATE('5', v_chosen), '5', ''), IF(LOCATE('6', v_chosen), '6', ''), IF(LOCATE('7', v_chosen), '7', '')),
+            REPLACE(v_chosen, '0', ''),
             CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(), UTC_TIMESTAMP(6)
         );
     END WHILE;
@@ -751,7 +751,7 @@ BEGIN
     FROM {{ control }}.control AS c;
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
-    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT 10, 'paused', c.spec, 'notice', {{ w::paused() }}
     FROM {{ control }}.control AS c
     WHERE c.paused;
 
@@ -870,7 +870,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', JSON_OBJECT('rule', s.rule, 'reason', s.reason), s.families
 FROM {{ control }}.run_skip AS s
-WHERE s.run_id = (SELECT MAX(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %})
+WHERE s.run_id = (SELECT MAX(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND {{ w::is_run(stamps=stamps) }})
 UNION ALL
 SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.artifact AS a

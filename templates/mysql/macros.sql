@@ -76,6 +76,33 @@ FROM (
 GROUP BY c.table_name, c.index_name
 {%- endmacro served %}
 
+{#- Why nothing is done while c, the row of control, is paused. -#}
+{% macro paused() -%}
+CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+{%- endmacro paused %}
+
+{#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
+{% macro is_run(stamps) -%}
+r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
+{%- endmacro is_run %}
+
+{#- How row r of the ledger ended, p_reason being why. -#}
+{% macro close_run(control) -%}
+UPDATE {{ control }}.run AS r
+    SET r.status = CASE
+            WHEN p_reason LIKE 'error %' THEN 'failed'
+            WHEN p_reason = 'cancelled' THEN 'cancelled'
+            WHEN EXISTS (SELECT 1 FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
+            WHEN p_reason = 'nothing left' THEN 'done'
+            ELSE 'stopped'
+        END,
+        r.reason = p_reason,
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+{%- endmacro close_run %}
+
 {#- What a handler learns of the error that it caught: v_errno, v_sqlstate, v_message. -#}
 {% macro diagnose(maria) -%}
 -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
@@ -91,6 +118,32 @@ IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
 END IF;
 {%- endmacro diagnose %}
 
+{#- The handler of what commits batch after batch: an error closes the ledger, by end, gives the lock back and goes on to
+    the caller. -#}
+{% macro on_error(control, maria, end, lock) -%}
+DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        {{ self::diagnose(maria=maria) | indent(prefix="        ") }}
+        closing: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+            END;
+            IF v_open THEN
+                ROLLBACK;
+            END IF;
+            IF v_run IS NOT NULL THEN
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL {{ control }}.{{ end }}(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                COMMIT;
+            END IF;
+        END closing;
+        DO RELEASE_LOCK({{ lock }});
+        CALL {{ control }}.unsettle(v_before);
+        RESIGNAL;
+    END;
+{%- endmacro on_error %}
+
 {#- The rows t of a table that name a row of the work table of an edge. -#}
 {% macro named(control, edge, table, break) -%}
 FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
@@ -104,9 +157,45 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}
 {%- endmacro joined %}
 
-{#- What a step looks at before its batch. -#}
-{% macro before_batch(control, rule, progress="run_rule") -%}
--- Everything that may end a run is looked at before every batch.
+{#- The variables of a step that the macros around its batch use. -#}
+{% macro step_variables() -%}
+DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+{%- endmacro step_variables %}
+
+{#- What a step does first in its block "attempt": an error rolls its transaction back; work makes the work tables. Then
+    it looks whether the run goes on, and at the settings. -#}
+{% macro before_batch(control, rule, maria, progress="run_rule", work="work") -%}
+DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                {{ self::diagnose(maria=maria) | indent(prefix="                ") }}
+                ROLLBACK;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL {{ control }}.{{ rule.name }}_{{ work }}();
+
+            -- Everything that may end a run is looked at before every batch.
             SELECT
                 r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
                 JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused

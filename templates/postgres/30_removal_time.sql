@@ -541,17 +541,7 @@ BEGIN
     BEGIN
         SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_from, v_to, v_run.as_of);
         {{ w::after_batch(control=control, rule=rule) }}
-    IF v_sqlstate IS NOT NULL AND NOT v_instant THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_take / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
+    {{ w::halve(control=control, rule=rule, can="NOT v_instant", half="v_take / 2") }}
     IF v_sqlstate IS NOT NULL THEN
         INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
         VALUES (p_run, {{ rule.literal }}, v_from::text, v_sqlstate, v_message)

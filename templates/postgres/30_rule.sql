@@ -887,17 +887,7 @@ BEGIN
             v_progress.gone::{{ rule.id_type }}[]
         );
         {{ w::after_batch(control=control, rule=rule) }}
-    IF v_sqlstate IS NOT NULL AND v_last > 1 THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_last / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
+    {{ w::halve(control=control, rule=rule, can="v_last > 1", half="v_last / 2") }}
     IF v_sqlstate IS NOT NULL THEN
         INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
         VALUES (p_run, {{ rule.literal }}, v_roots[1]::text, v_sqlstate, v_message)

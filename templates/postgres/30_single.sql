@@ -480,17 +480,7 @@ BEGIN
     BEGIN
         SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_pass, {{ rule.single.next }}, v_run.as_of, v_retention);
         {{ w::after_batch(control=control, rule=rule) }}
-    IF v_sqlstate IS NOT NULL AND v_next.o_count > 1 THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_next.o_count / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
+    {{ w::halve(control=control, rule=rule, can="v_next.o_count > 1", half="v_next.o_count / 2") }}
     IF v_sqlstate IS NOT NULL THEN
         SELECT
             0::bigint AS o_families,

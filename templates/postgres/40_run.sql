@@ -319,7 +319,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := {{ w::paused(c="v_control") }};
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT {{ control }}.in_window(clock_timestamp()) THEN
@@ -347,7 +347,7 @@ BEGIN
     INTO o_refused
     FROM {{ control }}.run AS r
     WHERE r.status = 'running'
-      AND {% if stamps > 0 %}r.trigger NOT IN ('PURGE', 'STAMP'){% else %}r.trigger <> 'PURGE'{% endif %}
+      AND {{ w::is_run(stamps=stamps) }}
     ORDER BY r.run_id
     LIMIT 1;
     IF o_refused IS NOT NULL THEN
@@ -678,7 +678,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', {{ w::paused(c="v_control") }}
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN
@@ -1450,7 +1450,7 @@ BEGIN
             END
         FROM {{ control }}.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, {{ w::paused(c="c") }}
         FROM {{ control }}.control AS c
         WHERE c.paused
         UNION ALL
@@ -1518,7 +1518,7 @@ GROUP BY p.rule
 UNION ALL
 SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
 FROM {{ control }}.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND {% if stamps > 0 %}r.trigger NOT IN ('PURGE', 'STAMP'){% else %}r.trigger <> 'PURGE'{% endif %})
+WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND {{ w::is_run(stamps=stamps) }})
 UNION ALL
 SELECT 'windrow_artifacts_pending', '{}', count(*)
 FROM {{ control }}.artifact AS a

@@ -419,7 +419,7 @@ BEGIN
     o_rule := {{ control }}.check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := {{ w::paused(c="v_control") }};
         RETURN;
     END IF;
 

@@ -63,6 +63,31 @@ IF v_run.dry_run THEN
     END IF;
 {%- endmacro after_batch %}
 
+{#- A busy batch that was tried often enough, and can be halved, is. -#}
+{% macro halve(control, rule, can, half) -%}
+IF v_sqlstate IS NOT NULL AND {{ can }} THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = {{ half }},
+            halving = true,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+{%- endmacro halve %}
+
+{#- Why nothing is done while c, the row of control, is paused. -#}
+{% macro paused(c) -%}
+format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.paused_reason, 'no reason given'))
+{%- endmacro paused %}
+
+{#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
+{% macro is_run(stamps) -%}
+r.trigger {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
+{%- endmacro is_run %}
+
 {#- What a purge of one family looks at first: v_run. -#}
 {% macro before_purge(control) -%}
 SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;

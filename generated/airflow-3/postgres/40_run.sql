@@ -253,7 +253,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_airflow_3.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
@@ -304,7 +304,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f66f0686467d]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a7a6350da7e0]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_open(p_run bigint, p_rule text)
@@ -605,7 +605,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM windrow_airflow_3.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_airflow_3.server_identity() THEN
@@ -622,7 +622,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 81459c4e9ee3]';
+    'Checks the options of purge() and opens the ledger. [body b6a582bd7951]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_key(p_rule text, p_key text)
@@ -1403,7 +1403,7 @@ BEGIN
             END
         FROM windrow_airflow_3.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s since %s: %s', c.paused_by, to_char(c.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_airflow_3.control AS c
         WHERE c.paused
         UNION ALL
@@ -1424,7 +1424,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 230389377dec]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body d3e02ca277e0]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS

@@ -253,7 +253,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7_cases.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7_cases.in_window(clock_timestamp()) THEN
@@ -304,7 +304,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 80928d1f683f]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 2590bfaa17d6]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.run_open(p_run bigint, p_rule text)
@@ -599,7 +599,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM windrow_camunda7_cases.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_cases.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_cases.server_identity() THEN
@@ -616,7 +616,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body cce2649c4f69]';
+    'Checks the options of purge() and opens the ledger. [body 7b3cafe9ca77]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.check_key(p_rule text, p_key text)
@@ -1375,7 +1375,7 @@ BEGIN
             END
         FROM windrow_camunda7_cases.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s since %s: %s', c.paused_by, to_char(c.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_camunda7_cases.control AS c
         WHERE c.paused
         UNION ALL
@@ -1396,7 +1396,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 7df2e254da09]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 6a7f94a58284]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_cases.metrics AS

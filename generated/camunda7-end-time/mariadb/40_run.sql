@@ -222,7 +222,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.in_window;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.in_window(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body a64ed60f6c47]'
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 41ff6d75cb80]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -235,11 +235,13 @@ BEGIN
     INTO v_unknown, o_open
     FROM (
         SELECT
-            h.begins, h.ends, h.zone,
-            CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone))) + 1, h.days) > 0 AS today,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) - INTERVAL 1 DAY) + 1, h.days) > 0 AS yesterday
-        FROM windrow_camunda7_end_time.open_hours AS h
+            l.begins, l.ends, l.zone, l.clock,
+            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+        FROM (
+            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+            FROM windrow_camunda7_end_time.open_hours AS h
+        ) AS l
     ) AS it;
     IF v_unknown IS NOT NULL THEN
         CALL windrow_camunda7_end_time.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with mariadb-tzinfo-to-sql');
@@ -917,7 +919,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 61b48f5ebe15]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body de8d85eb3e17]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -952,7 +954,7 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_camunda7_end_time.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM windrow_camunda7_end_time.control AS c;
     IF v_paused THEN

@@ -1210,7 +1210,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8e17fe372356]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 810b67b5a657]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1218,7 +1218,6 @@ BEGIN
     DECLARE v_own       boolean DEFAULT false;
     DECLARE v_paused    boolean;
     DECLARE v_scope     varchar(255);
-    DECLARE v_retention bigint;
     DECLARE v_limit     bigint;
     DECLARE v_done      bigint;
     DECLARE v_again     integer;
@@ -1227,18 +1226,19 @@ BEGIN
     DECLARE v_batch     bigint;
     DECLARE v_retries   bigint;
     DECLARE v_wait      bigint;
-    DECLARE v_take      bigint;
     DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_key       varchar(255);
-    DECLARE v_time      datetime(6);
     DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_rows      longtext;
     DECLARE v_number    integer;
     DECLARE v_errno     integer;
     DECLARE v_sqlstate  varchar(5);
     DECLARE v_message   varchar(900);
     DECLARE v_busy      boolean DEFAULT false;
     DECLARE v_text      varchar(255);
+    DECLARE v_retention bigint;
+    DECLARE v_take      bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_time      datetime(6);
+    DECLARE v_rows      longtext;
     SET o_state = NULL;
 
     step: BEGIN

@@ -615,7 +615,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_windows;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body dd8402977300]'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body 1ccf7ddbc8f8]'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
@@ -628,7 +628,7 @@ BEGIN
     DECLARE v_zone    longtext;
     DECLARE v_day     integer;
     DECLARE v_last    integer;
-    DECLARE v_chosen  varchar(400);
+    DECLARE v_chosen  varchar(7);
     DECLARE v_document longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -656,7 +656,7 @@ BEGIN
         IF v_window IN ('always', 'never') AND v_count > 1 THEN
             CALL windrow_camunda7_end_time.refuse('"always" and "never" stand alone', v_help);
         END IF;
-        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '';
+        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '0000000';
         IF v_window = 'always' THEN
             SET v_list = 'mon-sun';
         ELSEIF v_window <> 'never' THEN
@@ -680,10 +680,10 @@ BEGIN
             IF v_range NOT REGEXP '^[a-z]{3}(-[a-z]{3})?\\z' OR v_day = 0 OR v_last = 0 OR SUBSTRING_INDEX(v_window, ' ', 1) LIKE '%,' THEN
                 CALL windrow_camunda7_end_time.refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
             END IF;
-            SET v_chosen = CONCAT(v_chosen, v_day);
+            SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
             WHILE v_day <> v_last DO
                 SET v_day = v_day MOD 7 + 1;
-                SET v_chosen = CONCAT(v_chosen, v_day);
+                SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
             END WHILE;
         END WHILE;
         IF CHAR_LENGTH(v_zone) > 64 OR CONVERT_TZ('2026-01-01 00:00:00', '+00:00', IF(v_zone = 'UTC', '+00:00', v_zone)) IS NULL THEN
@@ -692,7 +692,7 @@ BEGIN
         INSERT INTO windrow_camunda7_end_time.run_window (position, written, days, begins, ends, zone, changed_by, changed_at)
         VALUES (
             v_index, v_window,
-            CONCAT(IF(LOCATE('1', v_chosen), '1', ''), IF(LOCATE('2', v_chosen), '2', ''), IF(LOCATE('3', v_chosen), '3', ''), IF(LOCATE('4', v_chosen), '4', ''), IF(LOCATE('5', v_chosen), '5', ''), IF(LOCATE('6', v_chosen), '6', ''), IF(LOCATE('7', v_chosen), '7', '')),
+            REPLACE(v_chosen, '0', ''),
             CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(), UTC_TIMESTAMP(6)
         );
     END WHILE;
@@ -763,7 +763,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 22ea498013a5]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body a2d9b6a41252]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -1075,7 +1075,7 @@ BEGIN
     FROM windrow_camunda7_end_time.control AS c;
 
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
-    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_camunda7_end_time.control AS c
     WHERE c.paused;
 

@@ -269,7 +269,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7_end_time.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
@@ -320,7 +320,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 0f1c74e8ff3a]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e725ac3867fd]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -712,7 +712,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM windrow_camunda7_end_time.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_end_time.server_identity() THEN
@@ -729,7 +729,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 1dd59d529463]';
+    'Checks the options of purge() and opens the ledger. [body 10f2bc086f91]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -1699,7 +1699,7 @@ BEGIN
             END
         FROM windrow_camunda7_end_time.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s since %s: %s', c.paused_by, to_char(c.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_camunda7_end_time.control AS c
         WHERE c.paused
         UNION ALL
@@ -1720,7 +1720,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 2cfc2f31f39f]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 2418f19e7b3c]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS

@@ -742,35 +742,35 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body 9f9497cc528c]'
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body faa84f5e3306]'
 BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_deadline datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_scope    varchar(255);
-    DECLARE v_limit    bigint;
-    DECLARE v_done     bigint;
-    DECLARE v_again    integer;
-    DECLARE v_present  integer;
-    DECLARE v_halving  boolean;
-    DECLARE v_batch    bigint;
-    DECLARE v_retries  bigint;
-    DECLARE v_wait     bigint;
-    DECLARE v_last     bigint DEFAULT 0;
-    DECLARE v_place    bigint;
-    DECLARE v_key      varchar(255);
-    DECLARE v_options  longtext;
-    DECLARE v_families bigint DEFAULT 0;
-    DECLARE v_rows     longtext;
-    DECLARE v_sum      bigint;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    DECLARE v_busy     boolean DEFAULT false;
-    DECLARE v_text     varchar(255);
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    DECLARE v_place     bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_options   longtext;
+    DECLARE v_rows      longtext;
+    DECLARE v_sum       bigint;
     SET o_state = NULL;
 
     step: BEGIN

@@ -264,7 +264,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
@@ -315,7 +315,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 6ca9a7c2a55a]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e330596f4724]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_open(p_run bigint, p_rule text)
@@ -635,7 +635,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7.server_identity() THEN
@@ -652,7 +652,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 8292ef83ed11]';
+    'Checks the options of purge() and opens the ledger. [body 701c31febbf6]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_key(p_rule text, p_key text)
@@ -1456,7 +1456,7 @@ BEGIN
             END
         FROM windrow_camunda7.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s since %s: %s', c.paused_by, to_char(c.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_camunda7.control AS c
         WHERE c.paused
         UNION ALL
@@ -1477,7 +1477,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body f0d613344789]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 49a1b058533e]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7.metrics AS

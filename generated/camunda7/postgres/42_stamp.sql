@@ -929,7 +929,7 @@ BEGIN
     o_rule := windrow_camunda7.check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
 
@@ -990,7 +990,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_begin(jsonb) IS
-    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 0abc87c94aee]';
+    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 10a19a481bb1]';
 
 -- stamp_end: closes the ledger of a stamp.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_end(p_run bigint, p_reason text)

@@ -159,7 +159,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.in_window;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.in_window(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 8d7dd0330278]'
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body c2597a9a3dd2]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -172,11 +172,13 @@ BEGIN
     INTO v_unknown, o_open
     FROM (
         SELECT
-            h.begins, h.ends, h.zone,
-            CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone))) + 1, h.days) > 0 AS today,
-            LOCATE(WEEKDAY(CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) - INTERVAL 1 DAY) + 1, h.days) > 0 AS yesterday
-        FROM windrow_dolphinscheduler.open_hours AS h
+            l.begins, l.ends, l.zone, l.clock,
+            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+        FROM (
+            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+            FROM windrow_dolphinscheduler.open_hours AS h
+        ) AS l
     ) AS it;
     IF v_unknown IS NOT NULL THEN
         CALL windrow_dolphinscheduler.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with mysql_tzinfo_to_sql');
@@ -633,7 +635,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 77f4dc33cc07]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body fa80d07cc433]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -668,7 +670,7 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_dolphinscheduler.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM windrow_dolphinscheduler.control AS c;
     IF v_paused THEN

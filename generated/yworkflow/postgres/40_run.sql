@@ -253,7 +253,7 @@ BEGIN
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_yworkflow.control;
     IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
         RETURN;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_yworkflow.in_window(clock_timestamp()) THEN
@@ -304,7 +304,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 2302189cbea1]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5d4fad63300d]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -583,7 +583,7 @@ BEGIN
     END LOOP;
     SELECT * INTO STRICT v_control FROM windrow_yworkflow.control;
     IF v_control.paused THEN
-        RAISE EXCEPTION 'paused by %: %', v_control.paused_by, coalesce(v_control.paused_reason, 'no reason given')
+        RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.resume() first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_yworkflow.server_identity() THEN
@@ -600,7 +600,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 10c6e7d9cdf1]';
+    'Checks the options of purge() and opens the ledger. [body 65034fc94278]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -1323,7 +1323,7 @@ BEGIN
             END
         FROM windrow_yworkflow.control AS c
         UNION ALL
-        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s: %s', c.paused_by, coalesce(c.paused_reason, 'no reason given'))
+        SELECT 10, 'paused', c.spec, 'notice', 1, format('paused by %s since %s: %s', c.paused_by, to_char(c.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(c.paused_reason, 'no reason given'))
         FROM windrow_yworkflow.control AS c
         WHERE c.paused
         UNION ALL
@@ -1344,7 +1344,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 9937bab4ccb3]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 11664344d7b1]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS

@@ -378,7 +378,7 @@ fn holds_settings_purge_and_pause() {
     assert_eq!(refused["status"], json!("refused"));
     database
         .windrow("purge SPEC --key 2")
-        .expect(2, &["paused by postgres: night", "resume()"]);
+        .expect(2, &["paused by postgres since", ": night", "resume()"]);
     database
         .windrow("status SPEC")
         .expect(0, &["paused     yes", "night"]);

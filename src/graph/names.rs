@@ -273,22 +273,21 @@ pub(super) fn upper_case(
     listed.iter().map(|dialect| *dialect.get_ref()).collect()
 }
 
+/// A value stands twice in a list; `first` is where it stood before.
+pub(super) fn twice(value: &str, span: Span, first: Span) -> Diagnostic {
+    let message = format!("`{}` is listed twice", value.escape_debug());
+    Diagnostic::error("duplicate-value", span, message, "remove one of the two")
+        .related(first, "first here")
+}
+
 fn once_each(listed: &[Spanned<Dialect>], diagnostics: &mut Vec<Diagnostic>) {
     for (at, dialect) in listed.iter().enumerate() {
         if let Some(first) = listed[..at]
             .iter()
             .find(|earlier| earlier.get_ref() == dialect.get_ref())
         {
-            let message = format!("`{}` is listed twice", dialect.get_ref().facts().folder);
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    dialect.span(),
-                    message,
-                    "remove one of the two",
-                )
-                .related(first.span(), "first here"),
-            );
+            let name = dialect.get_ref().facts().folder;
+            diagnostics.push(twice(name, dialect.span(), first.span()));
         }
     }
 }

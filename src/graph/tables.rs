@@ -472,15 +472,11 @@ fn indexed(
             .iter()
             .find(|earlier| *earlier == written)
         {
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    written.span(),
-                    format!("`{shown}` is listed twice"),
-                    "remove one of the two",
-                )
-                .related(first.span(), "first here"),
-            );
+            diagnostics.push(names::twice(
+                written.get_ref(),
+                written.span(),
+                first.span(),
+            ));
         } else if !unclear && !columns.contains(written.get_ref()) {
             diagnostics.push(Diagnostic::error(
                 "unknown-column",

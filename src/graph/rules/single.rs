@@ -281,15 +281,9 @@ fn columns(
             .and_then(|read| names::column(&read, default, diagnostics));
         if let Some(column) = &column {
             match seen.iter().find(|(name, _)| *name == column.name) {
-                Some((_, first)) => diagnostics.push(
-                    Diagnostic::error(
-                        "duplicate-value",
-                        one.span(),
-                        format!("`{}` is listed twice", column.name.escape_debug()),
-                        "remove one of the two",
-                    )
-                    .related(first.clone(), "first here"),
-                ),
+                Some((_, first)) => {
+                    diagnostics.push(names::twice(&column.name, one.span(), first.clone()));
+                }
                 None => seen.push((column.name.clone(), one.span())),
             }
         }

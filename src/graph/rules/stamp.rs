@@ -161,15 +161,8 @@ fn owns(around: &Around<'_>, written: &[Text], diagnostics: &mut Vec<Diagnostic>
             None => None,
         };
         if let Some((_, first, _)) = found.iter().find(|(own, ..)| own.table == table) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    read.table.span(),
-                    format!("`{}` is listed twice", read.table.get_ref().escape_debug()),
-                    "remove one of the two",
-                )
-                .related(first.clone(), "first here"),
-            );
+            let name = read.table.get_ref();
+            diagnostics.push(names::twice(name, read.table.span(), first.clone()));
             continue;
         }
         let own = Own {
@@ -234,15 +227,7 @@ fn named(around: &Around<'_>, written: &[Text], diagnostics: &mut Vec<Diagnostic
         };
         let shown = text.get_ref().escape_debug();
         if let Some((_, first)) = found.iter().find(|(other, _)| *other == table) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    text.span(),
-                    format!("`{shown}` is listed twice"),
-                    "remove one of the two",
-                )
-                .related(first.clone(), "first here"),
-            );
+            diagnostics.push(names::twice(text.get_ref(), text.span(), first.clone()));
             continue;
         }
         let mut edges = around

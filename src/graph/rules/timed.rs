@@ -320,15 +320,8 @@ fn members(
             continue;
         };
         if let Some((_, first)) = found.iter().find(|(member, _)| member.table == table) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    read.table.span(),
-                    format!("`{}` is listed twice", read.table.get_ref().escape_debug()),
-                    "remove one of the two",
-                )
-                .related(first.clone(), "first here"),
-            );
+            let name = read.table.get_ref();
+            diagnostics.push(names::twice(name, read.table.span(), first.clone()));
             continue;
         }
         let mut family: Vec<String> = Vec::new();

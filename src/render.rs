@@ -272,7 +272,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             continue;
         }
         if let Some(single) = &view.single {
-            probes.extend(single::probes(graph, rule, &view, single, dialect));
+            probes.extend(single::probes(graph, purge, &view, single, dialect));
             continue;
         }
         let root = &graph.table(rule.root).name;
@@ -296,11 +296,6 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 key = view.key, table = view.table, first = view.first_key, eligible = view.eligible.join(" AND ")
             ),
         });
-        let keys = |kind: Kind| match kind {
-            Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
-            Kind::Varchar => "'{a,b}'::text[]".to_owned(),
-            _ => format!("'{{1,2,3}}'::{}[]", dialect.kind(kind)),
-        };
         probes.push(Probe {
             what: format!("rule {}: lock the members", rule.name),
             table: root.clone(),
@@ -317,57 +312,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 ),
             });
         }
-        for step in &purge.steps {
-            let table = graph.table(step.table);
-            let name = dialect.qualified(home(graph, dialect), &table.name);
-            for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
-                let parent = graph.table(edge.parent);
-                probes.push(Probe {
-                    what: format!(
-                        "rule {}: delete from {} by {}",
-                        rule.name,
-                        table.name,
-                        edge.columns()
-                    ),
-                    table: table.name.clone(),
-                    sql: format!(
-                        "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
-                        dialect.qualified(home(graph, dialect), &parent.name),
-                        dialect.ident(&parent.key[0].name),
-                        keys(parent.key[0].kind),
-                        via::same(edge, dialect, "t", "p")
-                    ),
-                });
-            }
-            let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
-                vec![(view.key.clone(), purge.id_kind)]
-            } else {
-                step.edges
-                    .iter()
-                    .filter(|edge| edge.names_key(graph))
-                    .map(|edge| {
-                        (
-                            dialect.ident(&edge.column.name),
-                            if edge.parent == rule.root {
-                                purge.id_kind
-                            } else {
-                                edge.parent_column.kind
-                            },
-                        )
-                    })
-                    .collect()
-            };
-            for (column, kind) in columns {
-                probes.push(Probe {
-                    what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
-                    table: table.name.clone(),
-                    sql: format!(
-                        "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
-                        keys(kind)
-                    ),
-                });
-            }
-        }
+        probes.extend(step_probes(graph, purge, &view));
         probes.extend(newest::probe(graph, rule, &view, dialect));
         probes.extend(last::probe(graph, rule, &view, &keys(purge.id_kind)));
         probes.extend(releases::probes(graph, purge, dialect, keys));
@@ -380,6 +325,74 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                     "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
                     dialect.qualified(home(graph, dialect), name),
                     keys(edge.parent_column.kind)
+                ),
+            });
+        }
+    }
+    probes
+}
+
+/// Some keys as an array of PostgreSQL.
+fn keys(kind: Kind) -> String {
+    match kind {
+        Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
+        Kind::Varchar => "'{a,b}'::text[]".to_owned(),
+        _ => format!("'{{1,2,3}}'::{}[]", Dialect::Postgres.kind(kind)),
+    }
+}
+
+/// The deletions of a purge on PostgreSQL; that of the root table only where it is by members.
+fn step_probes(graph: &Graph, purge: &Purge, view: &RuleView) -> Vec<Probe> {
+    let (rule, dialect) = (&graph.rules[purge.rule], Dialect::Postgres);
+    let mut probes = Vec::new();
+    let steps = purge.steps.iter();
+    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
+        let table = graph.table(step.table);
+        let name = dialect.qualified(home(graph, dialect), &table.name);
+        for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
+            let parent = graph.table(edge.parent);
+            probes.push(Probe {
+                what: format!(
+                    "rule {}: delete from {} by {}",
+                    rule.name,
+                    table.name,
+                    edge.columns()
+                ),
+                table: table.name.clone(),
+                sql: format!(
+                    "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
+                    dialect.qualified(home(graph, dialect), &parent.name),
+                    dialect.ident(&parent.key[0].name),
+                    keys(parent.key[0].kind),
+                    via::same(edge, dialect, "t", "p")
+                ),
+            });
+        }
+        let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
+            vec![(view.key.clone(), purge.id_kind)]
+        } else {
+            step.edges
+                .iter()
+                .filter(|edge| edge.names_key(graph))
+                .map(|edge| {
+                    (
+                        dialect.ident(&edge.column.name),
+                        if edge.parent == rule.root {
+                            purge.id_kind
+                        } else {
+                            edge.parent_column.kind
+                        },
+                    )
+                })
+                .collect()
+        };
+        for (column, kind) in columns {
+            probes.push(Probe {
+                what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
+                table: table.name.clone(),
+                sql: format!(
+                    "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
+                    keys(kind)
                 ),
             });
         }
@@ -714,6 +727,8 @@ struct SpecView {
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
     by_end: bool,
+    /// Whether rows of other tables go with those of a rule's root table.
+    by_family: bool,
     /// Whether a part of an index is an expression.
     by_expression: bool,
     by_time: bool,
@@ -1153,6 +1168,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator_routines,
         by_expression: indexes_by_expression,
         by_end: graph.rules.iter().any(by_end),
+        by_family: graph.rules.iter().any(|rule| by_end(rule) || single::has_family(rule)),
         by_time: !graph.rules.iter().all(by_end),
         by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
         key_length: if by_composite(graph) { 700 } else { 255 },
@@ -1487,7 +1503,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
-                    ..members(dialect)
+                    ..members(rule, dialect)
                 }]
             } else {
                 step.edges
@@ -1721,15 +1737,8 @@ fn stands_in(last: &Last, dialect: Dialect) -> String {
 }
 
 fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
-    let keys = if edge.parent == rule.root && rule.single.is_some() {
-        // They are handed to the function that deletes what belongs to them.
-        let members = members(dialect);
-        EdgeView {
-            keys: members.keys_of_rows.clone(),
-            ..members
-        }
-    } else if edge.parent == rule.root {
-        members(dialect)
+    let keys = if edge.parent == rule.root {
+        members(rule, dialect)
     } else {
         let variable = match dialect {
             Dialect::Postgres => variable(graph, edge.parent),
@@ -1751,7 +1760,7 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
     EdgeView {
         column: dialect.ident(&edge.column.name),
         keys: match between {
-            Some(_) => members(dialect).keys,
+            Some(_) => members(rule, dialect).keys,
             None => keys.keys,
         },
         near: if via.is_some() {
@@ -1788,10 +1797,13 @@ fn between(graph: &Graph, rule: &Rule, id: TableId, dialect: Dialect) -> Option<
 }
 
 /// What holds the keys of the members: variables on PostgreSQL, a work table elsewhere.
-fn members(dialect: Dialect) -> EdgeView {
-    let (keys, keys_of_rows) = match dialect {
-        Dialect::Postgres => ("o_members", "p_members"),
-        Dialect::Mysql | Dialect::Mariadb => ("work_member", "work_gone"),
+fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
+    let (keys, keys_of_rows) = match (dialect, &rule.single) {
+        (Dialect::Postgres, None) => ("o_members", "p_members"),
+        // They are handed to the function that deletes what belongs to them.
+        (Dialect::Postgres, Some(_)) => ("p_members", "p_members"),
+        (Dialect::Mysql | Dialect::Mariadb, None) => ("work_member", "work_gone"),
+        (Dialect::Mysql | Dialect::Mariadb, Some(_)) => ("work_member", "work_taken"),
     };
     EdgeView {
         column: String::new(),

@@ -28,9 +28,7 @@ a column of their own.",
         "child-not-listed",
         "\
 The rule empties a table to whose rows those of another table belong, but does not list that table: its rows would be \
-left behind as orphans. List it before the parent, or take the edge out if it is a mere reference. Rules of single rows \
-list no tables: `expiry` and `keep-last` are for tables that no other table belongs to; `orphan` takes along what belongs \
-to its rows.",
+left behind as orphans. List it before the parent, or take the edge out if it is a mere reference.",
     ),
     (
         "composite-key",
@@ -207,18 +205,6 @@ With `opt_in = true` only scopes with a policy are cleaned, and each policy brin
 `by_value` says would never count. Without it, policies override the source one by one.",
     ),
     (
-        "orphan-referred-to",
-        "\
-Orphans go with all rows that belong to them, over any number of edges. They do not ask for rows that keep those \
-(`restrict`), and let go of none (`set null`): a rule by end time does.",
-    ),
-    (
-        "orphans-of-one-dialect",
-        "\
-Orphans of a table to which others belong go with these on PostgreSQL only. Elsewhere `orphan` is for tables that no other \
-table belongs to.",
-    ),
-    (
         "out-of-range",
         "\
 A number or duration is too small or too large: counts and durations are positive, only `retries` and `safety_lag` may \
@@ -271,6 +257,12 @@ out: the rows go as soon as nothing else keeps them.",
     (
         "root-without-key",
         "A rule's root table needs a key: families are told apart by it.",
+    ),
+    (
+        "row-referred-to",
+        "\
+Expired, lost and outnumbered rows go with all rows that belong to them, over any number of edges. They do not ask for \
+rows that keep those (`restrict`), and let go of none (`set null`): a rule by end time does.",
     ),
     (
         "rule-without-retention",

@@ -1,7 +1,7 @@
 //! The statements of the routines for MySQL and MariaDB as EXPLAIN takes them: the base table itself stands for the
 //! work table whose columns are made from it, so that types and collations are the real ones.
 
-use super::{home, newest, releases, rule_view, via};
+use super::{RuleView, home, newest, releases, rule_view, via};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -21,7 +21,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         return super::timed::probes(graph, rule, &view, timed, dialect);
     }
     if let Some(single) = &view.single {
-        return super::single::probes(graph, rule, &view, single, dialect);
+        return super::single::probes(graph, purge, &view, single, dialect);
     }
     let (key, table, end) = (&view.key, &view.table, &view.ended);
     let root = &graph.table(rule.root).name;
@@ -65,7 +65,37 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             ),
         });
     }
-    for step in &purge.steps {
+    probes.extend(step_probes(graph, purge, &view, dialect));
+    probes.extend(newest::probe(graph, rule, &view, dialect));
+    probes.extend(releases::mysql_probes(graph, purge, dialect));
+    for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
+        let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
+        let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
+        probes.push(Probe {
+            what: format!("rule {}: look in {name} by {column}", rule.name),
+            table: name.clone(),
+            sql: format!(
+                "SELECT t.{column} FROM {work} STRAIGHT_JOIN {table} AS t ON t.{column} = w.k",
+                table = dialect.qualified(home(graph, dialect), name),
+                work = some_keys(&parent, &dialect.ident(&edge.parent_column.name))
+            ),
+        });
+    }
+    probes
+}
+
+/// The deletions of a purge; that of the root table only where it is by members.
+pub(super) fn step_probes(
+    graph: &Graph,
+    purge: &Purge,
+    view: &RuleView,
+    dialect: Dialect,
+) -> Vec<Probe> {
+    let rule = &graph.rules[purge.rule];
+    let (key, table) = (&view.key, &view.table);
+    let mut probes = Vec::new();
+    let steps = purge.steps.iter();
+    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
         let below = graph.table(step.table);
         let name = dialect.qualified(home(graph, dialect), &below.name);
         let ends: Vec<(String, String, String)> = if step.edges.is_empty() {
@@ -114,21 +144,6 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
                 ),
             });
         }
-    }
-    probes.extend(newest::probe(graph, rule, &view, dialect));
-    probes.extend(releases::mysql_probes(graph, purge, dialect));
-    for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
-        let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
-        let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
-        probes.push(Probe {
-            what: format!("rule {}: look in {name} by {column}", rule.name),
-            table: name.clone(),
-            sql: format!(
-                "SELECT t.{column} FROM {work} STRAIGHT_JOIN {table} AS t ON t.{column} = w.k",
-                table = dialect.qualified(home(graph, dialect), name),
-                work = some_keys(&parent, &dialect.ident(&edge.parent_column.name))
-            ),
-        });
     }
     probes
 }

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use self::mysql::MysqlView;
-use super::{RuleView, control_name, escaped, first_key, home, local};
+use super::{RuleView, control_name, escaped, first_key, home, local, step_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
+use crate::plan::Purge;
 
 mod mysql;
 
@@ -127,6 +128,11 @@ struct PlaceView {
     first: String,
 }
 
+/// Whether rows of other tables go with those of the rule's table.
+pub(super) fn has_family(rule: &Rule) -> bool {
+    rule.single.is_some() && rule.order.len() > 1
+}
+
 pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> SingleView {
     let table = graph.table(rule.root);
     let here = |kind: Kind| match kind {
@@ -189,7 +195,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
         keep_last: matches!(single, Single::KeepLast { .. }),
-        family: rule.order.len() > 1,
+        family: has_family(rule),
         aged: aged.is_some(),
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
@@ -699,13 +705,14 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
 /// The statements of the routines with literals in place of variables.
 pub(super) fn probes(
     graph: &Graph,
-    rule: &Rule,
+    purge: &Purge,
     view: &RuleView,
     single: &SingleView,
     dialect: Dialect,
 ) -> Vec<Probe> {
+    let rule = &graph.rules[purge.rule];
     if dialect != Dialect::Postgres {
-        return mysql::probes(graph, rule, view, single);
+        return mysql::probes(graph, purge, view, single, dialect);
     }
     let table = &graph.table(rule.root).name;
     let mut probes = Vec::new();
@@ -756,5 +763,6 @@ pub(super) fn probes(
         table: table.clone(),
         sql,
     });
+    probes.extend(step_probes(graph, purge, view));
     probes
 }

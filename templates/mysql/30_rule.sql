@@ -66,11 +66,7 @@ BEGIN
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- if rule.newest %}, {{ control }}.work_newest{% endif %}
 {%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
-{%- for collect in rule.collects -%}
-{%- if not collect.joined -%}
-        , {{ control }}.{{ collect.work }}
-{%- endif -%}
-{%- endfor %};
+{{- w::names_of_collects(control=control, rule=rule) }};
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE {{ control }}.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -189,14 +185,7 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
-{%- for collect in rule.collects %}
-{%- if not collect.joined %}
-    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
-{%- endif %}
-{%- endfor %}
+    {{- w::make_collects(control=control, rule=rule) }}
 END;
 
 -- {{ rule.name }}_close: the work tables go.
@@ -212,11 +201,7 @@ BEGIN
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
 {%- if rule.newest %}, {{ control }}.work_newest{% endif %}
 {%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
-{%- for collect in rule.collects -%}
-{%- if not collect.joined -%}
-        , {{ control }}.{{ collect.work }}
-{%- endif -%}
-{%- endfor %};
+{{- w::names_of_collects(control=control, rule=rule) }};
 END;
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
@@ -903,77 +888,7 @@ BEGIN
         {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay;
 END;
 
--- {{ rule.name }}_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
---# create procedure {{ control }}.{{ rule.name }}_rows
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL {{ control }}.{{ rule.name }}_work();
-{%- for collect in rule.collects %}
-{%- if collect.joined %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
-    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
-{%- endif %}
-{%- for edge in collect.edges %}
-    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
-    SELECT t.{{ collect.key }}
-    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
-{%- if edge.via %}
-    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
-{%- endif %}
-    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %};
-{%- endfor %}
-{%- endfor %}
-{%- for twin in rule.twins %}
-    -- The same keys once more, for statements that need them twice.
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ twin.work }};
-    CREATE TEMPORARY TABLE {{ control }}.{{ twin.work }} (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT w.id FROM {{ control }}.{{ twin.of }} AS w;
-{%- endfor %}
-    SET o_rows = '';
-{%- for step in rule.steps %}
-
-    -- {{ step.why }}
-    SET v_rows = 0;
-{%- for edge in step.edges %}
-    SELECT COUNT(*)
-    INTO v_more
-    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
-{%- if edge.via %}
-    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
-{%- endif %}
-    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}
-{%- for other in edge.others %}
-{%- if other.via %}
-    LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}
-{%- endif %}
-    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}
-{%- endfor %}
-{%- for other in edge.others %}
-    {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
-{%- endfor %};
-    SET v_rows = v_rows + v_more;
-{%- endfor %}
-    SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
-{%- endfor %}
-    SET o_rows = CONCAT('[', o_rows, ']');
-{%- for twin in rule.twins %}
-    DROP TEMPORARY TABLE {{ control }}.{{ twin.work }};
-{%- endfor %}
-{%- for collect in rule.collects %}
-{%- if collect.joined %}
-    DROP TEMPORARY TABLE {{ control }}.{{ collect.work }};
-{%- endif %}
-{%- endfor %}
-END;
+{{ w::rows_below(control=control, rule=rule, members="work_gone") }}
 
 -- {{ rule.name }}_batch: deletes the families in work_root that may go, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
@@ -1010,12 +925,7 @@ BEGIN
         WHERE NOT l.upwards;
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
-{%- for edge in collect.edges %}
-        INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
-        SELECT t.{{ collect.key }}
-        {{ w::named(control=control, edge=edge, table=collect.table, break="
-        ") }};
-{%- endfor %}
+        {{- w::collect(control=control, collect=collect) | indent(prefix="        ") }}
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
@@ -1095,20 +1005,7 @@ BEGIN
         ") }};
         SET v_rows = ROW_COUNT();
 {%- else %}
-        SET v_rows = 0;
-{%- for edge in step.edges %}
-        SELECT EXISTS (
-            SELECT 1
-            {{ w::named(control=control, edge=edge, table=step.table, break="
-            ") }}
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            {{ w::named(control=control, edge=edge, table=step.table, break="
-            ") }};
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-{%- endfor %}
+        {{ w::delete_step(control=control, step=step) | indent(prefix="        ") }}
 {%- endif %}
         SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
@@ -1268,12 +1165,7 @@ BEGIN
         END IF;
     END IF;
     IF v_dry_run THEN
-        -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
-        -- counted twice: count once more, over all members.
-        CALL {{ control }}.{{ rule.name }}_rows(v_rows);
-        UPDATE {{ control }}.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = {{ rule.literal }};
-        UPDATE {{ control }}.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
-        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+        {{ w::count_again(control=control, rule=rule) | indent(prefix="        ") }}
     END IF;
 END;
 

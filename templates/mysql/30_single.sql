@@ -8,9 +8,9 @@
 --# create procedure {{ control }}.{{ rule.name }}_open
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what killed runs left. [body @body@]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped{% if rule.single.family %}, what it or a dry run would delete{% endif %}, what killed runs left. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_skipped, {{ control }}.work_mend;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_skipped, {{ control }}.work_mend{% if rule.single.family %}, {{ control }}.work_taken{% endif %};
     -- The last row that was looked at, and the pass; no row before the first one.
     CREATE TEMPORARY TABLE {{ control }}.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
@@ -32,6 +32,13 @@ BEGIN
         PRIMARY KEY (run_id)
     ) ENGINE = InnoDB AS
     SELECT u.run_id FROM {{ control }}.unfinished AS u WHERE u.rule = {{ rule.literal }};
+{%- if rule.single.family %}
+    -- The rows that a dry run or a preview would delete.
+    CREATE TEMPORARY TABLE {{ control }}.work_taken (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
+{%- endif %}
 END;
 
 -- {{ rule.name }}_work: the work tables of one batch, empty.
@@ -40,7 +47,8 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_work()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of {{ rule.table_name }}. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_row, {{ control }}.work_held, {{ control }}.work_locked, {{ control }}.work_gone, {{ control }}.work_skip;
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_row, {{ control }}.work_held, {{ control }}.work_locked, {{ control }}.work_gone, {{ control }}.work_skip
+{%- if rule.single.family %}, {{ control }}.work_member{{ w::names_of_collects(control=control, rule=rule) }}{% endif %};
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE {{ control }}.work_row (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -71,6 +79,14 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
+{%- if rule.single.family %}
+    -- The keys of those that go, for what belongs to them.
+    CREATE TEMPORARY TABLE {{ control }}.work_member (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
+    {{- w::make_collects(control=control, rule=rule) }}
+{%- endif %}
 END;
 
 -- {{ rule.name }}_close: the work tables go.
@@ -82,7 +98,10 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_cursor, {{ control }}.work_skipped, {{ control }}.work_mend,
         {{ control }}.work_row, {{ control }}.work_held, {{ control }}.work_locked, {{ control }}.work_gone, {{ control }}.work_skip,
-        {{ control }}.work_verdict, {{ control }}.work_target;
+        {{ control }}.work_verdict, {{ control }}.work_target
+{%- if rule.single.family %},
+        {{ control }}.work_taken, {{ control }}.work_member{{ w::names_of_collects(control=control, rule=rule) }}
+{%- endif %};
 END;
 
 -- {{ rule.name }}_target: a key that is given as a text, as a row of a work table, so that it is compared as what it is.
@@ -225,6 +244,37 @@ BEGIN
 {%- endif %};
 END;
 
+{% if rule.single.family -%}
+{{ w::rows_below(control=control, rule=rule, members="work_taken") }}
+
+-- {{ rule.name }}_below: deletes what belongs to the rows whose keys stand in work_member, children before parents, in the
+-- caller's transaction.
+--# create procedure {{ control }}.{{ rule.name }}_below
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_below(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction, what belongs to the rows in work_member, and leaves these to the caller: {{ rule.table_list }}. Answers the numbers by table, between commas. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]'
+BEGIN
+    DECLARE v_rows bigint;
+    DECLARE v_any  boolean;
+{%- for collect in rule.collects %}
+{%- if not collect.joined %}
+    {{- w::collect(control=control, collect=collect) | indent(prefix="    ") }}
+{%- endif %}
+{%- endfor %}
+    SET o_rows = '';
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
+    -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+{%- for step in rule.steps %}
+{%- if not loop.last %}
+
+    -- {{ step.why }}
+    {{ w::delete_step(control=control, step=step) | indent(prefix="    ") }}
+    SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
+{%- endif %}
+{%- endfor %}
+END;
+
+{% endif -%}
 -- {{ rule.name }}_batch: one batch: those of the rows in work_row that go, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
@@ -234,9 +284,12 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
     IN  p_retention bigint,
     IN  p_dry_run   boolean,
     OUT o_families  bigint
+{%- if rule.single.family %},
+    OUT o_rows      longtext
+{%- endif %}
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: {{ rule.table_name }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: {{ rule.table_name }}{% if rule.single.family %}, with what belongs to them{% endif %}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
 BEGIN
     DECLARE v_count   bigint;
     DECLARE v_gone    bigint;
@@ -276,15 +329,31 @@ BEGIN
     WHERE v.reason IS NULL;
     SELECT COUNT(g.position) INTO v_count FROM {{ control }}.work_gone AS g;
     SET o_families = 0;
+{%- if rule.single.family %}
+    SET o_rows = '[{{ rule.zeros }}]';
+{%- endif %}
     IF v_count > 0 THEN
+{%- if rule.single.family %}
+        INSERT INTO {{ control }}.work_member (id)
+        SELECT r.k1
+        FROM {{ control }}.work_gone AS g
+        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position;
+{%- endif %}
         IF p_dry_run THEN
             SAVEPOINT before_deletions;
         END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO {{ control }}.unfinished (run_id, rule, links)
         VALUES (p_run, {{ rule.literal }}, '[]');
+{%- if rule.single.family %}
+        -- What belongs to them goes with them, and before them.
+        CALL {{ control }}.{{ rule.name }}_below(o_rows);
+{%- endif %}
         {{ w::delete_rows(control=control, rule=rule) }}
         SET o_families = v_gone;
+{%- if rule.single.family %}
+        SET o_rows = CONCAT('[', o_rows, ', ', v_gone, ']');
+{%- endif %}
         IF p_dry_run THEN
             ROLLBACK TO SAVEPOINT before_deletions;
         END IF;
@@ -329,6 +398,9 @@ BEGIN
     DECLARE v_position  bigint;
     DECLARE v_key       longtext;
     DECLARE v_found     longtext;
+{%- if rule.single.family %}
+    DECLARE v_rows      longtext;
+{%- endif %}
     SET o_state = NULL;
 
     step: BEGIN
@@ -361,12 +433,18 @@ BEGIN
             REPLACE INTO {{ control }}.work_cursor (only_row, pass, {{ rule.single.read_names }})
             SELECT 1, v_pass, {{ rule.single.read_of_r }} FROM {{ control }}.work_row AS r WHERE r.position = v_position;
             SELECT {{ rule.single.key_text_of_r }} INTO v_key FROM {{ control }}.work_row AS r WHERE r.position = v_position;
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families);
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families{% if rule.single.family %}, v_rows{% endif %});
+{%- if rule.single.family %}
+            IF v_dry_run THEN
+                INSERT INTO {{ control }}.work_taken (id)
+                SELECT m.id FROM {{ control }}.work_member AS m;
+            END IF;
+{%- endif %}
             CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
             IF v_families > 0 THEN
                 CALL {{ control }}.record_pass(p_run, {{ rule.literal }}, {{ rule.single.name_of_pass }});
             END IF;
-            CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, CONCAT('[', v_families, ']'));
+            CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, {% if rule.single.family %}v_rows{% else %}CONCAT('[', v_families, ']'){% endif %});
             UPDATE {{ control }}.run_rule AS p
             SET p.families = p.families + v_families,
                 p.batches = p.batches + 1,
@@ -418,12 +496,15 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_finish
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_finish(IN p_run bigint, IN p_reason varchar(1000))
 SQL SECURITY DEFINER
-COMMENT '{% if rule.single.expiry and rule.single.aged %}Counts the rows without any time where the rule looked at all that is due, and forgets{% else %}Forgets{% endif %} what killed runs left half done once all is looked at. [body @body@]'
+COMMENT '{% if rule.single.expiry and rule.single.aged %}Counts the rows without any time where the rule looked at all that is due, and forgets{% else %}Forgets{% endif %} what killed runs left half done once all is looked at{% if rule.single.family %}, and counts once more what a dry run would delete{% endif %}. [body @body@]'
 BEGIN
 {%- if rule.single.expiry and rule.single.aged %}
     DECLARE v_as_of   datetime(6);
 {%- endif %}
     DECLARE v_dry_run boolean;
+{%- if rule.single.family %}
+    DECLARE v_rows    longtext;
+{%- endif %}
     SELECT {% if rule.single.expiry and rule.single.aged %}r.as_of, {% endif %}r.dry_run INTO {% if rule.single.expiry and rule.single.aged %}v_as_of, {% endif %}v_dry_run
     FROM {{ control }}.run AS r
     WHERE r.run_id = p_run;
@@ -439,13 +520,18 @@ BEGIN
             STRAIGHT_JOIN {{ control }}.unfinished AS u ON u.run_id = d.run_id AND u.rule = {{ rule.literal }};
         END IF;
     END IF;
+{%- if rule.single.family %}
+    IF v_dry_run THEN
+        {{ w::count_again(control=control, rule=rule) | indent(prefix="        ") }}
+    END IF;
+{%- endif %}
 END;
 
 -- {{ rule.name }}_purge: deletes one named row and commits. Answers NULL, or why it stays.
 --# create procedure {{ control }}.{{ rule.name }}_purge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar({{ key_length }}), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of {{ rule.table_name }}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held, and commits. Answers NULL or the reason why it stays. [body @body@]'
+COMMENT 'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it,{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held, and commits. Answers NULL or the reason why it stays. [body @body@]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -454,6 +540,9 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_count    bigint;
     DECLARE v_gone     bigint;
+{%- if rule.single.family %}
+    DECLARE v_rows     longtext;
+{%- endif %}
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -496,11 +585,16 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, '[]');
         INSERT INTO {{ control }}.work_gone (position, row_key)
         SELECT v.position, v.row_key FROM {{ control }}.work_verdict AS v;
+{%- if rule.single.family %}
+        INSERT INTO {{ control }}.work_member (id)
+        SELECT r.k1 FROM {{ control }}.work_row AS r;
+        CALL {{ control }}.{{ rule.name }}_below(v_rows);
+{%- endif %}
         {{ w::delete_rows(control=control, rule=rule) }}
         IF v_dry_run THEN
             ROLLBACK TO SAVEPOINT before_deletions;
         END IF;
-        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, '[1]');
+        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, {% if rule.single.family %}CONCAT('[', v_rows, ', 1]'){% else %}'[1]'{% endif %});
         UPDATE {{ control }}.run_rule AS p
         SET p.families = p.families + 1,
             p.batches = p.batches + 1,
@@ -539,7 +633,13 @@ BEGIN
     DECLARE v_since     datetime(6);
     DECLARE v_first     longtext DEFAULT '';
     DECLARE v_rows      longtext;
+{%- if rule.single.family %}
+{%- for step in rule.steps %}
+    DECLARE v_rows_{{ step.position }} bigint;
+{%- endfor %}
+{%- else %}
     DECLARE v_rows_1    bigint;
+{%- endif %}
     DECLARE v_sum       bigint;
     DECLARE v_skipped   longtext;
     DECLARE v_skip_keys longtext;
@@ -603,6 +703,13 @@ BEGIN
         ) AS g;
         SET v_samples = CONCAT_WS(', ', NULLIF(v_samples, ''), v_part);
         SELECT COUNT(v.position), MIN(v.due) INTO v_found, v_time FROM {{ control }}.work_verdict AS v WHERE v.reason IS NULL;
+{%- if rule.single.family %}
+        INSERT INTO {{ control }}.work_taken (id)
+        SELECT r.k1
+        FROM {{ control }}.work_verdict AS v
+        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = v.position
+        WHERE v.reason IS NULL;
+{%- endif %}
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_found;
         SET v_here = v_here + v_found;
@@ -612,9 +719,17 @@ BEGIN
     SET v_samples = CONCAT('[', v_samples, ']');
     SET v_oldest = {{ w::time_of_row(time="v_eldest", zoned=rule.single.oldest_is_zoned) }};
 
+{%- if rule.single.family %}
+    CALL {{ control }}.{{ rule.name }}_rows(v_rows);
+{%- for step in rule.steps %}
+    SET v_rows_{{ step.position }} = JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
+{%- endfor %}
+    SET v_sum = {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %} + {% endif %}{% endfor %};
+{%- else %}
     SET v_rows_1 = v_families;
     SET v_rows = CONCAT('[', v_rows_1, ']');
     SET v_sum = v_families;
+{%- endif %}
     {{ w::preview_figures(control=control, rule=rule) }}
     SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
     CALL {{ control }}.{{ rule.name }}_close();

@@ -500,3 +500,136 @@ DELETE t
 {% macro time_of_row(time, zoned) -%}
 COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ time }}, '%Y-%m-%dT%H:%i:%s.%f'))), {% if zoned %}'+00:00"'{% else %}'"'{% endif %}), 'null')
 {%- endmacro time_of_row %}
+
+{#- The work tables for the keys of tables between the members and other tables: making them, and their names behind others. -#}
+{% macro make_collects(control, rule) -%}
+{%- for collect in rule.collects %}
+{%- if not collect.joined %}
+    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endif %}
+{%- endfor %}
+{%- endmacro make_collects %}
+
+{% macro names_of_collects(control, rule) -%}
+{%- for collect in rule.collects -%}
+{%- if not collect.joined -%}
+        , {{ control }}.{{ collect.work }}
+{%- endif -%}
+{%- endfor -%}
+{%- endmacro names_of_collects %}
+
+{#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
+{% macro collect(control, collect) -%}
+{%- for edge in collect.edges %}
+INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
+SELECT t.{{ collect.key }}
+{{ self::named(control=control, edge=edge, table=collect.table, break="
+") }};
+{%- endfor %}
+{%- endmacro collect %}
+
+{#- The deletion from one table, counted in v_rows. -#}
+{% macro delete_step(control, step) -%}
+SET v_rows = 0;
+{%- for edge in step.edges %}
+SELECT EXISTS (
+    SELECT 1
+    {{ self::named(control=control, edge=edge, table=step.table, break="
+    ") }}
+) INTO v_any;
+IF v_any THEN
+    DELETE t
+    {{ self::named(control=control, edge=edge, table=step.table, break="
+    ") }};
+    SET v_rows = v_rows + ROW_COUNT();
+END IF;
+{%- endfor %}
+{%- endmacro delete_step %}
+
+{#- How many rows of each table belong to the rows of the root table whose keys stand in the work table `members`. -#}
+{% macro rows_below(control, rule, members) -%}
+-- {{ rule.name }}_rows: how many rows of each table belong to the ids in {{ members }}, in the order of deletion.
+--# create procedure {{ control }}.{{ rule.name }}_rows
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in {{ members }}, as a JSON list in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]'
+BEGIN
+    DECLARE v_rows bigint;
+    DECLARE v_more bigint;
+    CALL {{ control }}.{{ rule.name }}_work();
+{%- for collect in rule.collects %}
+{%- if collect.joined %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
+    CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endif %}
+{%- for edge in collect.edges %}
+    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
+    SELECT t.{{ collect.key }}
+    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
+{%- if edge.via %}
+    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
+{%- endif %}
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %};
+{%- endfor %}
+{%- endfor %}
+{%- for twin in rule.twins %}
+    -- The same keys once more, for statements that need them twice.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ twin.work }};
+    CREATE TEMPORARY TABLE {{ control }}.{{ twin.work }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT w.id FROM {{ control }}.{{ twin.of }} AS w;
+{%- endfor %}
+    SET o_rows = '';
+{%- for step in rule.steps %}
+
+    -- {{ step.why }}
+    SET v_rows = 0;
+{%- for edge in step.edges %}
+    SELECT COUNT(*)
+    INTO v_more
+    FROM {{ control }}.{{ edge.keys_of_rows }} AS w
+{%- if edge.via %}
+    STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
+{%- endif %}
+    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}
+{%- for other in edge.others %}
+{%- if other.via %}
+    LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}
+{%- endif %}
+    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}
+{%- endfor %}
+{%- for other in edge.others %}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
+{%- endfor %};
+    SET v_rows = v_rows + v_more;
+{%- endfor %}
+    SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
+{%- endfor %}
+    SET o_rows = CONCAT('[', o_rows, ']');
+{%- for twin in rule.twins %}
+    DROP TEMPORARY TABLE {{ control }}.{{ twin.work }};
+{%- endfor %}
+{%- for collect in rule.collects %}
+{%- if collect.joined %}
+    DROP TEMPORARY TABLE {{ control }}.{{ collect.work }};
+{%- endif %}
+{%- endfor %}
+END;
+{%- endmacro rows_below %}
+
+{#- What a dry run would delete, counted over all its batches. -#}
+{% macro count_again(control, rule) -%}
+-- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+-- counted twice: count once more, over all members.
+CALL {{ control }}.{{ rule.name }}_rows(v_rows);
+UPDATE {{ control }}.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = {{ rule.literal }};
+UPDATE {{ control }}.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
+CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+{%- endmacro count_again %}

@@ -246,6 +246,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
     p_retention bigint,
     OUT o_families     bigint,
 {%- if rule.single.family %}
+    OUT o_members      {{ rule.id_type }}[],
     OUT o_rows         bigint[],
 {%- endif %}
     OUT o_samples      text[],
@@ -304,7 +305,8 @@ BEGIN
     o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
 {%- if rule.single.family %}
     -- What belongs to them goes with them, and before them.
-    o_rows := {{ control }}.{{ rule.name }}_below(v_judged.o_k1);
+    o_members := v_judged.o_k1;
+    o_rows := {{ control }}.{{ rule.name }}_below(o_members);
 {%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t
@@ -327,11 +329,13 @@ BEGIN
         RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
-{%- if rule.single.family %}
+{%- if rule.single.family and rule.single.orphan %}
     IF o_families < cardinality(v_judged.o_keys) THEN
         RAISE EXCEPTION 'what % rows of % name came back this moment', cardinality(v_judged.o_keys) - o_families, {{ rule.table_literal }}
             USING ERRCODE = 'serialization_failure', HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
     END IF;
+{%- endif %}
+{%- if rule.single.family %}
     o_rows[{{ rule.steps | length }}] := o_families;
 {%- endif %}
 
@@ -485,6 +489,7 @@ BEGIN
         SELECT
             0::bigint AS o_families,
 {%- if rule.single.family %}
+            '{}'::{{ rule.id_type }}[] AS o_members,
             ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows,
 {%- endif %}
             '{}'::text[] AS o_samples,
@@ -505,6 +510,7 @@ BEGIN
             FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
             ORDER BY n.position
         ),
+        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
 {%- else %}
         deleted_rows = r.deleted_rows + v_batch.o_families,
         table_rows = ARRAY[r.table_rows[1] + v_batch.o_families],

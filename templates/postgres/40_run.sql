@@ -445,7 +445,7 @@ BEGIN
         reason = v_reason,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
-{%- if by_end %}
+{%- if by_family %}
     -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
     -- counted twice: count once more, over all members.
     UPDATE {{ control }}.run_rule AS r
@@ -456,7 +456,7 @@ BEGIN
         SELECT
             p.rule,
             CASE p.rule
-{%- for rule in rules %}{% if rule.by_end %}
+{%- for rule in rules %}{% if rule.by_end or rule.single and rule.single.family %}
                 WHEN {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_rows(p.gone::{{ rule.id_type }}[])
 {%- endif %}{% endfor %}
             END AS rows

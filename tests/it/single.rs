@@ -1,7 +1,7 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones. What goes is what a model says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::{self, sleep};
+use std::thread::sleep;
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -15,7 +15,7 @@ use windrow::{fit, lint, render};
 use crate::agree::anonymous;
 use crate::support::database::exclusive;
 use crate::support::history::until;
-use crate::support::installation::{Installation, Session, apply, bundle, call, on_every_server};
+use crate::support::installation::{Aside, Installation, apply, bundle, on_every_server};
 
 on_every_server!(
     a_run_deletes_what_the_model_says,
@@ -1333,24 +1333,8 @@ fn slow_down(installation: &mut Installation, seconds: f64) {
     installation.execute(&sql);
 }
 
-/// A run in a thread and a session of its own, which is given back, with what cancels it and its number.
-fn run_aside(
-    installation: &Installation,
-) -> (
-    thread::JoinHandle<(Session, anyhow::Result<Value>)>,
-    windrow::db::Cancel,
-    i64,
-) {
-    let mut session = installation.connect();
-    let cancel = session.cancel();
-    let number = session.session().expect("a session has a number");
-    let (dialect, control) = (installation.dialect, installation.control.clone());
-    let runner = thread::spawn(move || {
-        let options = json!({"rule": "task_state", "as_of": AS_OF});
-        let answer = call(&mut session, dialect, &control, "run", &options);
-        (session, answer)
-    });
-    (runner, cancel, number)
+fn run_aside(installation: &Installation) -> Aside {
+    installation.call_aside("run", json!({"rule": "task_state", "as_of": AS_OF}))
 }
 
 /// The rows that are gone, by the ledger, by the passes and in truth.

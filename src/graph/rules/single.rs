@@ -6,9 +6,8 @@ use toml::Spanned;
 
 use super::retention::retention;
 use super::timed;
-use super::{DAY, Family, conditions, end, end_time, missing, reports, root};
+use super::{DAY, Family, conditions, end_time, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::dialect::Dialect;
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
@@ -46,12 +45,9 @@ pub(super) fn rule(
         .root
         .as_ref()
         .and_then(|written| root(spec, written, tables, diagnostics));
-    let order = match root {
-        Some(root) if strategy == Strategy::Orphan => tables.order(root),
-        _ => root.into_iter().collect(),
-    };
+    let order = root.map_or(Vec::new(), |root| tables.order(root));
     if !tables.edges_are_unclear() {
-        check_children(spec, name, &order, tables, diagnostics);
+        check_children(name, &order, tables, diagnostics);
     }
     let time = rule
         .time
@@ -383,59 +379,39 @@ fn parent(edge: &Edge, tables: &Resolved) -> Need {
     }
 }
 
-/// Expired and outnumbered rows take nothing with them: a table whose rows belong to them would be left with orphans.
-/// Orphans take what belongs to them, but ask nobody who refers to that otherwise.
+/// A row goes with all that belongs to it, and asks nobody who refers to that otherwise.
 fn check_children(
-    spec: &Spec,
     name: &Text,
     order: &[TableId],
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let Some(root) = order.last() else { return };
     for (index, table) in tables.tables.iter().enumerate() {
-        let goes = order.contains(&TableId(index));
         let mut edges = table.edges.iter();
-        let left = edges
-            .find(|edge| order.contains(&edge.parent) && !(goes && edge.action == Action::Delete));
-        let child = table.name.escape_debug();
-        let finding = match left {
-            Some(edge) if edge.parent == *root && order.len() == 1 => Diagnostic::error(
-                "child-not-listed",
+        let other =
+            edges.find(|edge| order.contains(&edge.parent) && edge.action != Action::Delete);
+        let Some(edge) = other else { continue };
+        diagnostics.push(
+            Diagnostic::error(
+                "row-referred-to",
                 name.span(),
                 format!(
-                    "the rows of `{child}` name `{}`, and the rule would leave them behind",
-                    tables.tables[root.0].name.escape_debug()
-                ),
-                "rows of this strategy go alone: use it for tables that no other table belongs to, and `end-time` for families",
-            ),
-            Some(edge) => Diagnostic::error(
-                "orphan-referred-to",
-                name.span(),
-                format!(
-                    "rows of `{child}` name those of `{}` that would go with orphans, and do not go with them",
+                    "rows of `{}` name those of `{}` that the rule deletes, and do not go with them",
+                    table.name.escape_debug(),
                     tables.tables[edge.parent.0].name.escape_debug()
                 ),
-                "orphans go with what belongs to them; leave tables to which others refer by `restrict` or `set null` to another rule",
-            ),
-            None => continue,
-        };
-        diagnostics.push(finding.related(tables.spans[index].clone(), "the table"));
+                "rows of this strategy go with what belongs to them; leave tables to which others refer by `restrict` or `set null` to a rule by `end-time`",
+            )
+            .related(tables.spans[index].clone(), "the table"),
+        );
     }
-    if order.len() > 1 && end::serves(spec, |dialect| dialect != Dialect::Postgres) {
-        diagnostics.push(Diagnostic::error(
-            "orphans-of-one-dialect",
-            name.span(),
-            "orphans take along what belongs to them on PostgreSQL only",
-            "write `dialects = [\"postgres\"]` into the spec, or use the rule for a table that no other belongs to",
-        ));
-    }
+    let Some(root) = order.last() else { return };
     if order.len() > 1 && tables.tables[root.0].key.len() > 1 {
         diagnostics.push(
             Diagnostic::error(
                 "composite-key",
                 tables.spans[root.0].clone(),
-                "rows that go with orphans are collected by a key of one column",
+                "rows to which others belong are collected by a key of one column",
                 "use a key of one column",
             )
             .related(name.span(), "the rule"),

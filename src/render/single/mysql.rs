@@ -6,6 +6,8 @@ use super::{KeyView, PassView, PlaceView, SingleView, oldest};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
+use crate::plan::Purge;
+use crate::render::mysql_probes::step_probes;
 use crate::render::{RuleView, control_name, local, pattern, within_range};
 
 /// Where a text is written for both servers.
@@ -227,10 +229,12 @@ pub(super) fn last_that_stays(
 /// collations are the real ones.
 pub(super) fn probes(
     graph: &Graph,
-    rule: &Rule,
+    purge: &Purge,
     view: &RuleView,
     single: &SingleView,
+    dialect: Dialect,
 ) -> Vec<Probe> {
+    let rule = &graph.rules[purge.rule];
     let (name, table) = (&graph.table(rule.root).name, &view.table);
     let mut probes = Vec::new();
     for pass in &single.passes {
@@ -298,5 +302,6 @@ pub(super) fn probes(
             matches(table)
         ),
     });
+    probes.extend(step_probes(graph, purge, view, dialect));
     probes
 }

@@ -1,9 +1,6 @@
 //! Databases with the tables of Camunda 7 and windrow, on each of the servers.
 
-use std::thread::{self, JoinHandle};
-
 use serde_json::{Value, json};
-use windrow::db::Cancel;
 use windrow::demo::camunda7::{self, mysql};
 use windrow::demo::dolphinscheduler as settings;
 use windrow::dialect::Dialect;
@@ -11,7 +8,7 @@ use windrow::graph::Graph;
 use windrow::lint;
 
 use super::history::until;
-use super::installation::{Installation, Session, call};
+use super::installation::{Aside, Installation, Session};
 
 /// The graph of `specs/camunda7.toml`.
 pub(crate) fn graph() -> Graph {
@@ -24,9 +21,6 @@ pub(crate) fn load(spec: &str) -> Graph {
     let text = std::fs::read_to_string(path).expect("a readable spec");
     lint::load(&text).0.expect("a good spec")
 }
-
-/// A call that goes on beside, and its session.
-pub(crate) type Aside = JoinHandle<(Session, anyhow::Result<Value>)>;
 
 /// A database of its own, with windrow installed and armed; dropped with this value.
 pub(crate) struct Camunda {
@@ -112,16 +106,8 @@ impl Camunda {
     }
 
     /// A call in a thread and a session of its own, which is given back.
-    pub(crate) fn call_aside(&self, routine: &'static str, options: Value) -> (Aside, Cancel, i64) {
-        let mut session = self.connect();
-        let cancel = session.cancel();
-        let number = session.session().expect("a session has a number");
-        let (dialect, control) = (self.windrow.dialect, self.windrow.control.clone());
-        let aside = thread::spawn(move || {
-            let answer = call(&mut session, dialect, &control, routine, &options);
-            (session, answer)
-        });
-        (aside, cancel, number)
+    pub(crate) fn call_aside(&self, routine: &'static str, options: Value) -> Aside {
+        self.windrow.call_aside(routine, options)
     }
 
     pub(crate) fn run(&mut self, options: Value) -> Value {

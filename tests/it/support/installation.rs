@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
@@ -18,6 +19,13 @@ use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
+
+/// See [`Installation::call_aside`].
+pub(crate) type Aside = (
+    JoinHandle<(Session, anyhow::Result<Value>)>,
+    db::Cancel,
+    i64,
+);
 
 /// Makes tests of functions that take a dialect: one for every server, in a module with its name.
 macro_rules! on_every_server {
@@ -244,6 +252,19 @@ impl Installation {
             routine,
             &options,
         )
+    }
+
+    /// The same in a thread and a session of its own, which is given back, with what cancels it and its number.
+    pub(crate) fn call_aside(&self, routine: &'static str, options: Value) -> Aside {
+        let mut session = self.connect();
+        let cancel = session.cancel();
+        let number = session.session().expect("a session has a number");
+        let (dialect, control) = (self.dialect, self.control.clone());
+        let runner = thread::spawn(move || {
+            let answer = call(&mut session, dialect, &control, routine, &options);
+            (session, answer)
+        });
+        (runner, cancel, number)
     }
 
     /// Executes statements that must work; `W.` stands for the control schema.

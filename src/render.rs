@@ -1562,7 +1562,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             (false, Kind::Uuid | Kind::Varchar) => "",
             (_, kind) => dialect.kind(kind),
         },
-        key_pattern: dialect.text(&pattern(dialect, key.kind)),
+        key_pattern: dialect.text(&key_pattern(dialect, key.kind)),
         first_key: first_key(dialect, key.kind, match key.kind {
             Kind::Smallint => "-32768",
             Kind::Integer => "-2147483648",
@@ -2150,6 +2150,16 @@ fn pattern(dialect: Dialect, kind: Kind) -> String {
         Dialect::Postgres => format!("^{inner}$"),
         // There, $ would let a line break stand at the end.
         Dialect::Mysql | Dialect::Mariadb => format!("^{inner}\\z"),
+    }
+}
+
+/// The same for the key of a root. Where there is no type for them, applications write uuids with dashes or without.
+fn key_pattern(dialect: Dialect, kind: Kind) -> String {
+    match (dialect, kind) {
+        (Dialect::Mysql, Kind::Uuid) => {
+            "^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z".to_owned()
+        }
+        _ => pattern(dialect, kind),
     }
 }
 

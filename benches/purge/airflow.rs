@@ -179,13 +179,13 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         let mut worker = system.fresh(INSTALLED)?;
         let mut reader = system.session()?;
         reader.batch_execute(&format!(
-            "SELECT {}.set_policy(jsonb_build_object('scope', dag_id, 'retention', '90d')) FROM dag",
+            "SELECT {}.set_policy(jsonb_build_object('rule', 'dag_runs', 'scope', dag_id, 'retention', '90d')) FROM dag",
             system.control
         ))?;
         let call = format!(
             "CALL {}.run('{}')",
             system.control,
-            json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": system.as_of})
+            json!({"rule": "dag_runs", "run_families": 1_000_000_000, "time_budget": "1h", "as_of": system.as_of})
         );
         let progress = format!(
             "SELECT deleted_rows, batches, extract(epoch FROM updated_at)::double precision FROM {}.run_rule",

@@ -114,7 +114,8 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     ui.command(&format!("windrow install {spec}"));
     let clock = Instant::now();
     run(&["install", spec], url, &Ui { quiet: true })?;
-    let bundle = bundle(&load(Path::new(spec), &Ui { quiet: true })?, stage.dialect)?;
+    let graph = load(Path::new(spec), &Ui { quiet: true })?;
+    let bundle = bundle(&graph, stage.dialect)?;
     ui.done(
         &format!(
             "control schema, {}, {} routines that explain themselves, roles, an hourly {}",
@@ -130,7 +131,7 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         ),
         clock.elapsed(),
     );
-    decide(spec, stage, ui)?;
+    decide(spec, &graph, stage, ui)?;
     chapter(ui, "Preview: what would go, what stays and why");
     step(ui, &["preview", spec], url)?;
     chapter(ui, "Run: whole families, in short transactions");
@@ -148,7 +149,7 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// What is to be said before the first run.
-fn decide(spec: &str, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
+fn decide(spec: &str, graph: &Graph, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     let url = stage.url.as_str();
     let (table, column, called) = match stage.system.decision {
         Decision::Policies(table, column, called) => (table, column, called),
@@ -162,6 +163,12 @@ fn decide(spec: &str, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         }
     };
     let scopes = stage.scopes(table, column)?;
+    // Where there are several rules, policies are one rule's.
+    let mut with_scopes = graph.rules.iter().filter(|it| it.retention.per.is_some());
+    let rule: Vec<&str> = match with_scopes.next() {
+        Some(rule) if graph.rules.len() > 1 => vec!["--rule", &rule.name],
+        _ => Vec::new(),
+    };
     chapter(
         ui,
         &format!("Nine of ten {called} opt in; the others are never touched"),
@@ -174,14 +181,11 @@ fn decide(spec: &str, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
     {
         let retention = if index == 0 { "90d" } else { "30d" };
         let words = [
-            "policy",
-            "set",
-            spec,
-            "--scope",
-            scope.as_str(),
-            "--retention",
-            retention,
-        ];
+            &["policy", "set", spec],
+            &rule[..],
+            &["--scope", scope.as_str(), "--retention", retention],
+        ]
+        .concat();
         match index {
             0 | 1 => step(ui, &words, url)?,
             _ => run(&words, url, &quiet)?,

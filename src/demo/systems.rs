@@ -141,13 +141,19 @@ pub const SYSTEMS: [System; 4] = [
         spec: include_str!("../../specs/airflow-3.toml"),
         spec_path: "specs/airflow-3.toml",
         about_schema: "58 tables with their stock indexes; of 60 foreign keys 48 cascade, 13 have no index",
-        about_history: "runs that hang, that never began, that are the last of their dag; mapped tasks, earlier tries, a backfill",
+        about_history: "runs that hang, that never began, that are the last of their dag; mapped tasks, earlier tries, a backfill; logs, jobs, tokens",
         families: 4_000,
         decision: Decision::Policies("dag_run", "dag_id", "dags"),
-        further: &[(
-            "purge SPEC --key 5",
-            "a run by hand that has been running for months: refused",
-        )],
+        further: &[
+            (
+                "purge SPEC --rule dag_runs --key 5",
+                "a run that has been running for months: refused",
+            ),
+            (
+                "setting set SPEC --rule task_state fallback_retention 2592000",
+                "task state without an expiry goes 30 days after its last change",
+            ),
+        ],
         scripts: |dialect| match dialect {
             Dialect::Postgres => Some(Scripts {
                 schema: airflow::SCHEMA_33,

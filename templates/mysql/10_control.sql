@@ -443,6 +443,10 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'rule', v_rule);
 {%- if rules | length == 1 %}
     SET v_rule = COALESCE(v_rule, {{ rules.0.literal }});
+{%- else %}
+    IF v_rule IS NULL THEN
+        CALL {{ control }}.refuse('the option rule is missing: there are {{ rules | length }} rules', CONCAT('name one of them: ', CONCAT_WS(', ', {{ rule_literals }})));
+    END IF;
 {%- endif %}
     IF v_rule IS NULL OR v_rule NOT IN ({{ rule_literals }}) THEN
         CALL {{ control }}.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', {{ rule_literals }})));
@@ -522,7 +526,7 @@ BEGIN
             CALL {{ control }}.refuse(CONCAT('not a scope of rule {{ rule.name }}: ', QUOTE(p_scope)), 'a scope is a value of {{ rule.table_name }}.{{ rule.per_name }}');
         END IF;
 {%- else %}
-        CALL {{ control }}.refuse('rule {{ rule.name }} has no scopes', 'leave the option scope out');
+        CALL {{ control }}.refuse('rule {{ rule.name }} has no scopes', 'leave the option scope out{% if rules | length > 1 %}, or name another rule{% endif %}');
 {%- endif %}
     END IF;
 {%- endfor %}

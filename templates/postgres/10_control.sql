@@ -380,6 +380,12 @@ BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
         RETURN v_rules[1];
     END IF;
+{%- if rules | length > 1 %}
+    IF v_rule IS NULL THEN
+        RAISE EXCEPTION 'the option rule is missing: there are % rules', cardinality(v_rules)
+            USING ERRCODE = '22023', HINT = format('Name one of them: %s.', array_to_string(v_rules, ', '));
+    END IF;
+{%- endif %}
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
             USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));

@@ -155,7 +155,7 @@ BEGIN
 {%- else %}
     IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
         RAISE EXCEPTION 'rule {{ rule.name }} has no scopes'
-            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out{% if rules | length > 1 %}, or name another rule{% endif %}.';
     END IF;
 {%- endif %}
 {%- endfor %}
@@ -1001,6 +1001,12 @@ BEGIN
 {%- endfor %}
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+{%- for rule in rules %}{% if not rule.per %}
+    IF v_rule = {{ rule.literal }} THEN
+        RAISE EXCEPTION 'rule {{ rule.name }} has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+{%- endif %}{% endfor %}
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);

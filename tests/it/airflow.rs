@@ -15,6 +15,8 @@ use windrow::lint;
 
 use crate::support::installation::Installation;
 
+mod rows;
+
 const SPEC: &str = include_str!("../../specs/airflow-3.toml");
 
 /// Makes tests of functions that take a dialect, for the servers that Airflow runs on.
@@ -28,6 +30,7 @@ macro_rules! on_its_servers {
         }
     };
 }
+use on_its_servers;
 
 on_its_servers!(
     a_real_history_is_cleaned_from_end_to_end,
@@ -39,6 +42,7 @@ on_its_servers!(
     a_table_that_refuses_keeps_its_family_and_no_other,
     a_table_that_is_known_to_refuse_is_a_reason,
     triggers_and_deferred_tasks_stay,
+    a_run_that_is_cleared_meanwhile_stays,
 );
 
 /// The tables of the tree and the columns that say what belongs to what.
@@ -337,8 +341,9 @@ fn check(
             )
         })
         .collect();
-    let options = json!({"as_of": "2026-01-15T00:00:00Z"});
-    let dry = json!({"as_of": "2026-01-15T00:00:00Z", "dry_run": true});
+    let options = json!({"rule": "dag_runs", "as_of": "2026-01-15T00:00:00Z"});
+    let mut dry = options.clone();
+    dry["dry_run"] = json!(true);
     let documents = [
         database.preview(options.clone()).expect("a preview"),
         database.run(dry).expect("a dry run"),
@@ -365,7 +370,7 @@ fn check(
 
 fn set_policies(database: &mut Installation, retentions: &BTreeMap<String, i64>) {
     for (dag, days) in retentions {
-        let policy = json!({"scope": dag, "retention": format!("{days}d")});
+        let policy = json!({"rule": "dag_runs", "scope": dag, "retention": format!("{days}d")});
         database.set_policy(policy).expect("a policy");
     }
 }
@@ -410,7 +415,7 @@ fn a_real_history_is_cleaned_from_end_to_end(dialect: Dialect) {
     set_policies(&mut database, &retentions);
     let held: BTreeSet<String> = ["1", "11", "21"].map(str::to_owned).into();
     for key in &held {
-        let hold = json!({"key": key, "reason": "audit"});
+        let hold = json!({"rule": "dag_runs", "key": key, "reason": "audit"});
         database.set_hold(hold).expect("a hold");
     }
     let run = check(&mut database, &retentions, &held);
@@ -667,15 +672,14 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
                 add_beside(&mut database, dag, id);
             }
             if random.random_bool(0.1) {
-                let hold = json!({"key": id.to_string(), "reason": "test"});
+                let hold = json!({"rule": "dag_runs", "key": id.to_string(), "reason": "test"});
                 database.set_hold(hold).expect("a hold");
                 held.insert(id.to_string());
             }
         }
         let batch = random.random_range(1..5);
-        database
-            .set_setting("batch_families", batch)
-            .expect("a setting");
+        let setting = json!({"rule": "dag_runs", "name": "batch_families", "value": batch});
+        database.call("set_setting", setting).expect("a setting");
         let run = check(&mut database, &retentions, &held);
         families += run["rules"][0]["families"].as_i64().unwrap_or_default();
         outlived +=
@@ -927,6 +931,26 @@ fn triggers_and_deferred_tasks_stay(dialect: Dialect) {
         database.number(&format!("SELECT count(*) FROM {trigger}")),
         2
     );
+}
+
+/// `airflow db clean` copies rows, commits, and deletes what it has copied, whatever became of it meanwhile.
+fn a_run_that_is_cleared_meanwhile_stays(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    for id in [3, 6] {
+        Run { id, ..OLD }.insert(&mut database);
+        add_task(&mut database, id, "a", id, "t", -1, "success");
+    }
+    let mut rival = database.connect();
+    for statement in ["BEGIN", "UPDATE dag_run SET state = 'queued' WHERE id = 3"] {
+        rival.execute(statement).expect("a statement");
+    }
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["skipped"], json!({"LOCKED": 1}), "{run}");
+    assert_eq!(runs(&mut database), [3]);
+    rival.execute("COMMIT").expect("a commit");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["rows"], 0, "{run}");
+    assert_eq!(database.number("SELECT count(*) FROM task_instance"), 1);
 }
 
 /// A family that could not go is a failure that the shell sees.

@@ -46,7 +46,7 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 #[track_caller]
-fn refused<T>(result: Result<T>, parts: &[&str]) {
+pub(crate) fn refused<T>(result: Result<T>, parts: &[&str]) {
     let Err(error) = result else {
         panic!("it works");
     };

@@ -83,10 +83,136 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- task_state: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_task_state, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_task_state'
+    ),
+    'ADD CONSTRAINT policy_task_state CHECK (',
+    '(CASE WHEN rule <> \'task_state\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- asset_state: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_asset_state, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_asset_state'
+    ),
+    'ADD CONSTRAINT policy_asset_state CHECK (',
+    '(CASE WHEN rule <> \'asset_state\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- revoked_token: the minimum retention is 0 seconds; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_revoked_token, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_revoked_token'
+    ),
+    'ADD CONSTRAINT policy_revoked_token CHECK (',
+    '(CASE WHEN rule <> \'revoked_token\' THEN true WHEN retention_seconds < 0 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- log: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_log, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_log'
+    ),
+    'ADD CONSTRAINT policy_log CHECK (',
+    '(CASE WHEN rule <> \'log\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- import_error: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_import_error, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_import_error'
+    ),
+    'ADD CONSTRAINT policy_import_error CHECK (',
+    '(CASE WHEN rule <> \'import_error\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- job: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_job, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_job'
+    ),
+    'ADD CONSTRAINT policy_job CHECK (',
+    '(CASE WHEN rule <> \'job\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- connection_test_request: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_connection_test_request, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_connection_test_request'
+    ),
+    'ADD CONSTRAINT policy_connection_test_request CHECK (',
+    '(CASE WHEN rule <> \'connection_test_request\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- hold: families that must stay, e.g. for a legal hold.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.hold (
     rule      varchar(64)  NOT NULL,
-    `key`     varchar(255) NOT NULL,
+    `key`     varchar(700) NOT NULL,
     reason    text         NOT NULL,
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
@@ -106,6 +232,8 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
     CONSTRAINT setting_within_limits CHECK (
         (CASE name
             WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
+            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -115,7 +243,7 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
         END) IS TRUE
     )
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    COMMENT = 'Overrides of the limits in the spec: batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, fallback_retention (seconds, 0 turns it off), ledger_days. Written by set_setting().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_window (
@@ -185,10 +313,19 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_skip (
     PRIMARY KEY (run_id, rule, reason)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Families that a run passed over, by reason, with the keys of the first ten.';
+CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_pass (
+    run_id       bigint      NOT NULL,
+    rule         varchar(64) NOT NULL,
+    pass         varchar(30) NOT NULL,
+    deleted_rows bigint      NOT NULL,
+    sample_keys  json        NOT NULL,
+    PRIMARY KEY (run_id, rule, pass)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_failure (
     run_id     bigint       NOT NULL,
     rule       varchar(64)  NOT NULL,
-    `key`      varchar(255) NOT NULL,
+    `key`      varchar(700) NOT NULL,
     errno      int          NOT NULL,
     `sqlstate` char(5)      NOT NULL,
     message    text         NOT NULL,
@@ -305,7 +442,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 31e2de9414cd]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 9c1c9cb8de40]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -316,6 +453,49 @@ BEGIN
             WHEN 'dag_runs.lock_timeout' THEN 100
             WHEN 'dag_runs.retries' THEN 3
             WHEN 'dag_runs.ledger_days' THEN 400
+            WHEN 'task_state.batch_rows' THEN 1000
+            WHEN 'task_state.run_families' THEN 1000000
+            WHEN 'task_state.time_budget' THEN 1800
+            WHEN 'task_state.lock_timeout' THEN 100
+            WHEN 'task_state.retries' THEN 3
+            WHEN 'task_state.fallback_retention' THEN 0
+            WHEN 'task_state.ledger_days' THEN 400
+            WHEN 'asset_state.batch_rows' THEN 1000
+            WHEN 'asset_state.run_families' THEN 1000000
+            WHEN 'asset_state.time_budget' THEN 1800
+            WHEN 'asset_state.lock_timeout' THEN 100
+            WHEN 'asset_state.retries' THEN 3
+            WHEN 'asset_state.ledger_days' THEN 400
+            WHEN 'revoked_token.batch_rows' THEN 1000
+            WHEN 'revoked_token.run_families' THEN 1000000
+            WHEN 'revoked_token.time_budget' THEN 1800
+            WHEN 'revoked_token.lock_timeout' THEN 100
+            WHEN 'revoked_token.retries' THEN 3
+            WHEN 'revoked_token.ledger_days' THEN 400
+            WHEN 'log.batch_rows' THEN 5000
+            WHEN 'log.run_families' THEN 10000000
+            WHEN 'log.time_budget' THEN 1800
+            WHEN 'log.lock_timeout' THEN 100
+            WHEN 'log.retries' THEN 3
+            WHEN 'log.ledger_days' THEN 400
+            WHEN 'import_error.batch_rows' THEN 5000
+            WHEN 'import_error.run_families' THEN 10000000
+            WHEN 'import_error.time_budget' THEN 1800
+            WHEN 'import_error.lock_timeout' THEN 100
+            WHEN 'import_error.retries' THEN 3
+            WHEN 'import_error.ledger_days' THEN 400
+            WHEN 'job.batch_rows' THEN 5000
+            WHEN 'job.run_families' THEN 10000000
+            WHEN 'job.time_budget' THEN 1800
+            WHEN 'job.lock_timeout' THEN 100
+            WHEN 'job.retries' THEN 3
+            WHEN 'job.ledger_days' THEN 400
+            WHEN 'connection_test_request.batch_rows' THEN 5000
+            WHEN 'connection_test_request.run_families' THEN 10000000
+            WHEN 'connection_test_request.time_budget' THEN 1800
+            WHEN 'connection_test_request.lock_timeout' THEN 100
+            WHEN 'connection_test_request.retries' THEN 3
+            WHEN 'connection_test_request.ledger_days' THEN 400
         END
     );
 END$$
@@ -386,15 +566,40 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 61df4c0362fd]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 133ada976115]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
-    SET v_rule = COALESCE(v_rule, 'dag_runs');
-    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs') THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs')));
+    IF v_rule IS NULL THEN
+        CALL windrow_airflow_3.refuse('the option rule is missing: there are 8 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
+    END IF;
+    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request') THEN
+        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
     END IF;
     SET o_rule = v_rule;
+END$$
+DELIMITER ;
+
+-- key_of: a key as the ledger writes it. One of several columns comes as a JSON array, however it is written.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.key_of;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.key_of(IN p_value longtext, OUT o_key longtext)
+SQL SECURITY DEFINER
+COMMENT 'A key, given as JSON, as a text: the parts of an array between commas and spaces; NULL of null. [body b2958eec80b5]'
+BEGIN
+    DECLARE v_part longtext;
+    DECLARE v_place int DEFAULT 0;
+    IF JSON_TYPE(p_value) = 'ARRAY' THEN
+        SET o_key = '';
+        WHILE v_place < JSON_LENGTH(p_value) DO
+            SET v_part = JSON_EXTRACT(p_value, CONCAT('$[', v_place, ']'));
+            SET o_key = CONCAT(o_key, IF(v_place = 0, '', ', '), IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
+            SET v_place = v_place + 1;
+        END WHILE;
+        SET o_key = CONCAT('[', o_key, ']');
+    ELSEIF JSON_TYPE(p_value) <> 'NULL' THEN
+        SET o_key = JSON_UNQUOTE(p_value);
+    END IF;
 END$$
 DELIMITER ;
 
@@ -403,7 +608,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body eab309ef9cf5]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 4b14c85444e6]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -415,6 +620,71 @@ BEGIN
             CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'dag_run', ': ', QUOTE(p_key)), 'a key is a value of dag_run.id');
         END IF;
     END IF;
+    IF p_rule = 'task_state' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'task_state_store', ': ', QUOTE(p_key)), 'a key is a value of task_state_store.id');
+        END IF;
+    END IF;
+    IF p_rule = 'asset_state' THEN
+        -- A key of several columns is a JSON array, written as the server writes it.
+        IF JSON_VALID(p_key) AND CHAR_LENGTH(p_key) <= 700 THEN
+            IF JSON_TYPE(p_key) = 'ARRAY' THEN
+                SET v_valid = JSON_LENGTH(p_key) = 2 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[0]')) = 'INTEGER' AND JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[1]')) = 'STRING' AND CAST(JSON_ARRAY(CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS SIGNED), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) AS CHAR) = p_key;
+            END IF;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'asset_state_store', ': ', QUOTE(p_key)), 'a key is a JSON array of [asset_id, key]');
+        END IF;
+    END IF;
+    IF p_rule = 'revoked_token' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'revoked_token', ': ', QUOTE(p_key)), 'a key is a value of revoked_token.jti');
+        END IF;
+    END IF;
+    IF p_rule = 'log' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'log', ': ', QUOTE(p_key)), 'a key is a value of log.id');
+        END IF;
+    END IF;
+    IF p_rule = 'import_error' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'import_error', ': ', QUOTE(p_key)), 'a key is a value of import_error.id');
+        END IF;
+    END IF;
+    IF p_rule = 'job' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'job', ': ', QUOTE(p_key)), 'a key is a value of job.id');
+        END IF;
+    END IF;
+    IF p_rule = 'connection_test_request' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'connection_test_request', ': ', QUOTE(p_key)), 'a key is a value of connection_test_request.id');
+        END IF;
+    END IF;
 END$$
 DELIMITER ;
 
@@ -423,7 +693,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 0d0f2650da2e]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 9045a3c3ee41]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -434,6 +704,27 @@ BEGIN
             CALL windrow_airflow_3.refuse(CONCAT('not a scope of rule dag_runs: ', QUOTE(p_scope)), 'a scope is a value of dag_run.dag_id');
         END IF;
     END IF;
+    IF p_rule = 'task_state' THEN
+        CALL windrow_airflow_3.refuse('rule task_state has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'asset_state' THEN
+        CALL windrow_airflow_3.refuse('rule asset_state has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'revoked_token' THEN
+        CALL windrow_airflow_3.refuse('rule revoked_token has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'log' THEN
+        CALL windrow_airflow_3.refuse('rule log has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'import_error' THEN
+        CALL windrow_airflow_3.refuse('rule import_error has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'job' THEN
+        CALL windrow_airflow_3.refuse('rule job has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'connection_test_request' THEN
+        CALL windrow_airflow_3.refuse('rule connection_test_request has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
 END$$
 DELIMITER ;
 
@@ -442,7 +733,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 2dcc003980f2]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 8a29d75356a4]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -468,6 +759,62 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_airflow_3.check_scope('dag_runs', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'task_state') = 'task_state' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule task_state'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('task_state', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'asset_state') = 'asset_state' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule asset_state'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('asset_state', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'revoked_token') = 'revoked_token' THEN
+        IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
+            CALL windrow_airflow_3.refuse('rule revoked_token has no retention', 'leave the option out: its rows go whatever their age');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('revoked_token', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'log') = 'log' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule log'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('log', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'import_error') = 'import_error' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule import_error'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('import_error', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'job') = 'job' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule job'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('job', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'connection_test_request') = 'connection_test_request' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule connection_test_request'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('connection_test_request', v_scope);
         END IF;
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.run_families') THEN
@@ -536,5 +883,31 @@ BEGIN
         families = windrow_airflow_3.run_skip.families + VALUES(families),
         sample_keys = JSON_MERGE_PRESERVE(windrow_airflow_3.run_skip.sample_keys, VALUES(sample_keys));
     SET SESSION group_concat_max_len = v_length;
+END$$
+DELIMITER ;
+
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went: the rows of the temporary table
+-- work_gone (position, row_key).
+DROP PROCEDURE IF EXISTS windrow_airflow_3.record_pass;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30))
+SQL SECURITY DEFINER
+COMMENT 'Adds the rows of the temporary table work_gone (position, row_key) to table run_pass, by the pass that found them. [body 099df3e490af]'
+BEGIN
+    INSERT INTO windrow_airflow_3.run_pass (run_id, rule, pass, deleted_rows, sample_keys)
+    SELECT
+        p_run,
+        p_rule,
+        p_pass,
+        COUNT(*),
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
+    FROM (
+        SELECT g.row_key, ROW_NUMBER() OVER (ORDER BY g.position) AS place
+        FROM windrow_airflow_3.work_gone AS g
+    ) AS k
+    LEFT JOIN windrow_airflow_3.run_pass AS r ON r.run_id = p_run AND r.rule = p_rule AND r.pass = p_pass
+    ON DUPLICATE KEY UPDATE
+        deleted_rows = windrow_airflow_3.run_pass.deleted_rows + VALUES(deleted_rows),
+        sample_keys = JSON_MERGE_PRESERVE(windrow_airflow_3.run_pass.sample_keys, VALUES(sample_keys));
 END$$
 DELIMITER ;

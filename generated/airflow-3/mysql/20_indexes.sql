@@ -62,6 +62,32 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- Rule connection_test_request reads what is due, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request` ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'connection_test_request'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'updated_at'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.is_visible = 'YES'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 1
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'connection_test_request'
+          AND s.index_name = 'windrow_connection_test_request_updated_at'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- Rule dag_runs reads the roots that are final, oldest first.
 -- A part of it is an expression: while MySQL builds it, others read the table, but nobody writes to it.
 SET @windrow_statement = (
@@ -135,6 +161,84 @@ SET @windrow_statement = (
         WHERE s.table_schema = 'airflow'
           AND s.table_name = 'deadline'
           AND s.index_name = 'windrow_deadline_dagrun_id'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Rule import_error reads what is due, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`import_error` ADD INDEX `windrow_import_error_timestamp` (`timestamp`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'import_error'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'timestamp'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.is_visible = 'YES'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 1
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'import_error'
+          AND s.index_name = 'windrow_import_error_timestamp'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Rule job reads what is due, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`job` ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'job'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'latest_heartbeat'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.is_visible = 'YES'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 1
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'job'
+          AND s.index_name = 'windrow_job_latest_heartbeat'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Rule task_state reads what has no expires_at.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`task_state_store` ADD INDEX `windrow_task_state_store_expires_at_updated_at_id` (`expires_at`, `updated_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'task_state_store'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'expires_at'), (2, 'updated_at'), (3, 'id'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.is_visible = 'YES'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 3
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'airflow'
+          AND s.table_name = 'task_state_store'
+          AND s.index_name = 'windrow_task_state_store_expires_at_updated_at_id'
     ) AS l
 );
 PREPARE windrow_statement FROM @windrow_statement;

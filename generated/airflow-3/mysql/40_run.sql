@@ -88,7 +88,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body beae1aee41b7]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 333c945364d4]'
 BEGIN
     DECLARE v_batch bigint;
     IF COALESCE(p_rule, 'dag_runs') = 'dag_runs' THEN
@@ -113,6 +113,62 @@ BEGIN
             (p_run, 'dag_runs', 14, 'task_instance'),
             (p_run, 'dag_runs', 15, 'task_state_store'),
             (p_run, 'dag_runs', 16, 'dag_run');
+    END IF;
+    IF COALESCE(p_rule, 'task_state') = 'task_state' THEN
+        CALL windrow_airflow_3.setting_of('task_state', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'task_state', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'task_state', 1, 'task_state_store');
+    END IF;
+    IF COALESCE(p_rule, 'asset_state') = 'asset_state' THEN
+        CALL windrow_airflow_3.setting_of('asset_state', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'asset_state', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'asset_state', 1, 'asset_state_store');
+    END IF;
+    IF COALESCE(p_rule, 'revoked_token') = 'revoked_token' THEN
+        CALL windrow_airflow_3.setting_of('revoked_token', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'revoked_token', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'revoked_token', 1, 'revoked_token');
+    END IF;
+    IF COALESCE(p_rule, 'log') = 'log' THEN
+        CALL windrow_airflow_3.setting_of('log', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'log', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'log', 1, 'log');
+    END IF;
+    IF COALESCE(p_rule, 'import_error') = 'import_error' THEN
+        CALL windrow_airflow_3.setting_of('import_error', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'import_error', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'import_error', 1, 'import_error');
+    END IF;
+    IF COALESCE(p_rule, 'job') = 'job' THEN
+        CALL windrow_airflow_3.setting_of('job', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'job', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'job', 1, 'job');
+    END IF;
+    IF COALESCE(p_rule, 'connection_test_request') = 'connection_test_request' THEN
+        CALL windrow_airflow_3.setting_of('connection_test_request', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'connection_test_request', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'connection_test_request', 1, 'connection_test_request');
     END IF;
 END$$
 DELIMITER ;
@@ -303,7 +359,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body dff3200f3d0b]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 5a96fb1985a3]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_airflow_3.run AS r
@@ -322,12 +378,13 @@ BEGIN
 
     -- The ledger keeps itself small.
     CALL windrow_airflow_3.setting_of('dag_runs', 'ledger_days', v_days);
-    DELETE r, p, t, s, f
+    DELETE r, p, t, s, f, x
     FROM windrow_airflow_3.run AS r
     LEFT JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN windrow_airflow_3.run_table AS t ON t.run_id = r.run_id
     LEFT JOIN windrow_airflow_3.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN windrow_airflow_3.run_failure AS f ON f.run_id = r.run_id
+    LEFT JOIN windrow_airflow_3.run_pass AS x ON x.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
@@ -337,7 +394,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body 9c1e5f53137a]'
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body b2479dd2024a]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_head        longtext;
@@ -469,6 +526,458 @@ BEGIN
             );
         END IF;
     END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'task_state';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'task_state_store', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'task_state';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'task_state';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'task_state'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'task_state' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'task_state';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('task_state'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('task_state_store'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'asset_state';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'asset_state_store', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'asset_state';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'asset_state';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'asset_state'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'asset_state' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'asset_state';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('asset_state'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('asset_state_store'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'revoked_token';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'revoked_token', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'revoked_token';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'revoked_token';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'revoked_token'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'revoked_token' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'revoked_token';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('revoked_token'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('revoked_token'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'log';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'log', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'log';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'log';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'log'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'log' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('log'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('log'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'import_error';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'import_error', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'import_error';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'import_error';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'import_error'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'import_error' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('import_error'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('import_error'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'job';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'job', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'job';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'job';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'job'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'job' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('job'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('job'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'connection_test_request';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'connection_test_request', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'connection_test_request';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'connection_test_request';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'connection_test_request'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'connection_test_request' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('connection_test_request'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('connection_test_request'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
     SET o_document = CONCAT(v_head, ', "rules": ', IF(v_rules = '', 'null', CONCAT('[', v_rules, ']')), '}');
     SET SESSION group_concat_max_len = v_length;
 END$$
@@ -491,7 +1000,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 48cbc7a6b07d]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body b530e6014941]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -565,6 +1074,153 @@ BEGIN
                 ELSE v_reason
             END;
         END IF;
+        IF COALESCE(v_rule, 'task_state') = 'task_state' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.task_state_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.task_state_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.task_state_finish(v_run, v_state);
+            CALL windrow_airflow_3.task_state_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'asset_state') = 'asset_state' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.asset_state_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.asset_state_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.asset_state_finish(v_run, v_state);
+            CALL windrow_airflow_3.asset_state_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'revoked_token') = 'revoked_token' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.revoked_token_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.revoked_token_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.revoked_token_finish(v_run, v_state);
+            CALL windrow_airflow_3.revoked_token_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'log') = 'log' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.log_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.log_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.log_finish(v_run, v_state);
+            CALL windrow_airflow_3.log_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'import_error') = 'import_error' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.import_error_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.import_error_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.import_error_finish(v_run, v_state);
+            CALL windrow_airflow_3.import_error_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'job') = 'job' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.job_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.job_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.job_finish(v_run, v_state);
+            CALL windrow_airflow_3.job_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'connection_test_request') = 'connection_test_request' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.connection_test_request_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.connection_test_request_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.connection_test_request_finish(v_run, v_state);
+            CALL windrow_airflow_3.connection_test_request_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.run_end(v_run, v_reason);
@@ -589,7 +1245,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body e5699d8552b4]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 008c75c1a612]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -600,6 +1256,34 @@ BEGIN
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'dag_runs') = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'task_state') = 'task_state' THEN
+        CALL windrow_airflow_3.task_state_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'asset_state') = 'asset_state' THEN
+        CALL windrow_airflow_3.asset_state_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'revoked_token') = 'revoked_token' THEN
+        CALL windrow_airflow_3.revoked_token_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'log') = 'log' THEN
+        CALL windrow_airflow_3.log_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'import_error') = 'import_error' THEN
+        CALL windrow_airflow_3.import_error_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'job') = 'job' THEN
+        CALL windrow_airflow_3.job_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'connection_test_request') = 'connection_test_request' THEN
+        CALL windrow_airflow_3.connection_test_request_preview(p_options, v_as_of, v_part);
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
     END IF;
     SELECT CONCAT(
@@ -648,7 +1332,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 18341afcc928]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body e48ac1f03726]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -669,13 +1353,13 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_key;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_key (
         position integer NOT NULL AUTO_INCREMENT,
-        named varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position),
         UNIQUE KEY (named)
     ) ENGINE = InnoDB;
     WHILE v_place < v_count DO
-        SET v_text = JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')));
+        CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')), v_text);
         CALL windrow_airflow_3.check_key(o_rule, v_text);
         INSERT IGNORE INTO windrow_airflow_3.work_key (named) VALUES (v_text);
         SET v_place = v_place + 1;
@@ -847,13 +1531,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body f29c311ab9cd]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 3f405078801d]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
     DECLARE v_run      bigint;
     DECLARE v_rule     varchar(64);
-    DECLARE v_key      varchar(255);
+    DECLARE v_key      varchar(700);
     DECLARE v_reason   varchar(32);
     DECLARE v_result   longtext;
     DECLARE v_number   integer;
@@ -902,12 +1586,54 @@ BEGIN
     IF v_rule = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_open();
     END IF;
+    IF v_rule = 'task_state' THEN
+        CALL windrow_airflow_3.task_state_open();
+    END IF;
+    IF v_rule = 'asset_state' THEN
+        CALL windrow_airflow_3.asset_state_open();
+    END IF;
+    IF v_rule = 'revoked_token' THEN
+        CALL windrow_airflow_3.revoked_token_open();
+    END IF;
+    IF v_rule = 'log' THEN
+        CALL windrow_airflow_3.log_open();
+    END IF;
+    IF v_rule = 'import_error' THEN
+        CALL windrow_airflow_3.import_error_open();
+    END IF;
+    IF v_rule = 'job' THEN
+        CALL windrow_airflow_3.job_open();
+    END IF;
+    IF v_rule = 'connection_test_request' THEN
+        CALL windrow_airflow_3.connection_test_request_open();
+    END IF;
     SELECT MIN(k.named) INTO v_key FROM windrow_airflow_3.work_key AS k;
     COMMIT;
     WHILE v_key IS NOT NULL DO
         SET v_reason = NULL;
         IF v_rule = 'dag_runs' THEN
             CALL windrow_airflow_3.dag_runs_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'task_state' THEN
+            CALL windrow_airflow_3.task_state_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'asset_state' THEN
+            CALL windrow_airflow_3.asset_state_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'revoked_token' THEN
+            CALL windrow_airflow_3.revoked_token_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'log' THEN
+            CALL windrow_airflow_3.log_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'import_error' THEN
+            CALL windrow_airflow_3.import_error_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'job' THEN
+            CALL windrow_airflow_3.job_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'connection_test_request' THEN
+            CALL windrow_airflow_3.connection_test_request_purge(v_run, v_key, v_reason);
         END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -924,6 +1650,27 @@ BEGIN
     CALL windrow_airflow_3.purge_end(v_run, v_result);
     IF v_rule = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_close();
+    END IF;
+    IF v_rule = 'task_state' THEN
+        CALL windrow_airflow_3.task_state_close();
+    END IF;
+    IF v_rule = 'asset_state' THEN
+        CALL windrow_airflow_3.asset_state_close();
+    END IF;
+    IF v_rule = 'revoked_token' THEN
+        CALL windrow_airflow_3.revoked_token_close();
+    END IF;
+    IF v_rule = 'log' THEN
+        CALL windrow_airflow_3.log_close();
+    END IF;
+    IF v_rule = 'import_error' THEN
+        CALL windrow_airflow_3.import_error_close();
+    END IF;
+    IF v_rule = 'job' THEN
+        CALL windrow_airflow_3.job_close();
+    END IF;
+    IF v_rule = 'connection_test_request' THEN
+        CALL windrow_airflow_3.connection_test_request_close();
     END IF;
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_key;
     COMMIT;

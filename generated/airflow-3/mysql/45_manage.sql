@@ -276,7 +276,7 @@ END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_airflow_3.hold_document;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.hold_document(IN p_rule varchar(64), IN p_key varchar(700), OUT o_document longtext)
 SQL SECURITY DEFINER
 COMMENT 'One hold as a JSON document; NULL if there is none. [body cb2ea046a15b]'
 BEGIN
@@ -301,7 +301,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body cef9255a2093]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body e18e122570e0]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -326,6 +326,34 @@ BEGIN
     IF v_rule = 'dag_runs' THEN
         SET v_default = 7776000;
         SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'task_state' THEN
+        SET v_default = 0;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'asset_state' THEN
+        SET v_default = 1209600;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'revoked_token' THEN
+        SET v_default = 0;
+        SET v_minimum = 0;
+    END IF;
+    IF v_rule = 'log' THEN
+        SET v_default = 7776000;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'import_error' THEN
+        SET v_default = 7776000;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'job' THEN
+        SET v_default = 7776000;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'connection_test_request' THEN
+        SET v_default = 2592000;
+        SET v_minimum = 86400;
     END IF;
     SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM windrow_airflow_3.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
     IF v_retention < v_minimum THEN
@@ -376,7 +404,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 818fd62fec88]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 14aa43c0a7c3]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -388,7 +416,7 @@ BEGIN
     SET SESSION timestamp = DEFAULT;
     CALL windrow_airflow_3.check_options(p_options, '["rule", "key", "reason", "until"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
-    CALL windrow_airflow_3.option_of(p_options, 'key', v_key);
+    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_key);
     CALL windrow_airflow_3.check_key(v_rule, v_key);
     CALL windrow_airflow_3.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
@@ -420,6 +448,77 @@ BEGIN
             LOCK IN SHARE MODE
         ) > 0;
     END IF;
+    IF v_rule = 'task_state' THEN
+        CALL windrow_airflow_3.task_state_target(v_key);
+        SELECT COUNT(*) > 0
+        INTO v_exists
+        FROM windrow_airflow_3.work_target AS r
+        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
+    END IF;
+    IF v_rule = 'asset_state' THEN
+        CALL windrow_airflow_3.asset_state_target(v_key);
+        SELECT COUNT(*) > 0
+        INTO v_exists
+        FROM windrow_airflow_3.work_target AS r
+        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
+    END IF;
+    IF v_rule = 'revoked_token' THEN
+        CALL windrow_airflow_3.revoked_token_target(v_key);
+        SELECT COUNT(*) > 0
+        INTO v_exists
+        FROM windrow_airflow_3.work_target AS r
+        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
+    END IF;
+    IF v_rule = 'log' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `airflow`.`log` AS i
+            STRAIGHT_JOIN windrow_airflow_3.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`id` = CAST(h.`key` AS SIGNED)
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'import_error' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `airflow`.`import_error` AS i
+            STRAIGHT_JOIN windrow_airflow_3.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`id` = CAST(h.`key` AS SIGNED)
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'job' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `airflow`.`job` AS i
+            STRAIGHT_JOIN windrow_airflow_3.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`id` = CAST(h.`key` AS SIGNED)
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'connection_test_request' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `airflow`.`connection_test_request` AS i
+            STRAIGHT_JOIN windrow_airflow_3.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`id` = h.`key`
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
     CALL windrow_airflow_3.hold_document(v_rule, v_key, v_text);
     SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
 END$$
@@ -428,15 +527,15 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.release_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL windrow_airflow_3.release_hold(''{"key": 17}''); [body f9f6341e2c6f]'
+COMMENT 'Releases a hold and answers it. Example: CALL windrow_airflow_3.release_hold(''{"key": 17}''); [body dfb01f0876e2]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_document longtext;
     CALL windrow_airflow_3.check_options(p_options, '["rule", "key"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
-    CALL windrow_airflow_3.option_of(p_options, 'key', v_key);
-    CALL windrow_airflow_3.hold_document(v_rule, LEFT(v_key, 255), v_document);
+    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_key);
+    CALL windrow_airflow_3.hold_document(v_rule, LEFT(v_key, 700), v_document);
     IF v_document IS NULL THEN
         CALL windrow_airflow_3.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table windrow_airflow_3.hold');
     END IF;
@@ -450,7 +549,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 105fc8661710]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body b90bdbbe2530]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
@@ -462,7 +561,7 @@ BEGIN
     CALL windrow_airflow_3.option_of(p_options, 'name', v_name);
     CALL windrow_airflow_3.setting_of(v_rule, LEFT(v_name, 255), v_value);
     IF v_value IS NULL THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, run_families, time_budget, lock_timeout, retries, ledger_days');
+        CALL windrow_airflow_3.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, batch_rows, run_families, time_budget, lock_timeout, retries, fallback_retention, ledger_days');
     END IF;
     CALL windrow_airflow_3.option_of(p_options, 'value', v_text);
     IF v_text IS NULL THEN
@@ -472,12 +571,17 @@ BEGIN
     ELSE
         -- Not left to the constraint of the table.
         SET v_value = CAST(v_text AS signed);
-        IF v_value < IF(v_name = 'retries', 0, 1)
+        IF v_rule = 'task_state' AND v_name = 'fallback_retention' AND v_value BETWEEN 1 AND 604800 - 1 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule task_state'), 'it is 604800; 0 turns the fallback off');
+        END IF;
+        IF v_value < IF(v_name IN ('retries', 'fallback_retention'), 0, 1)
             OR v_value > CASE v_name
                 WHEN 'batch_families' THEN 5000
+                WHEN 'batch_rows' THEN 100000
                 WHEN 'time_budget' THEN 86400
                 WHEN 'lock_timeout' THEN 60000
                 WHEN 'retries' THEN 100
+                WHEN 'fallback_retention' THEN 31557600000
                 WHEN 'ledger_days' THEN 36500
             END
         THEN
@@ -485,10 +589,12 @@ BEGIN
                 CONCAT(v_name, ' is beyond its limits: ', v_text),
                 CASE v_name
                     WHEN 'batch_families' THEN '1 to 5000'
+                    WHEN 'batch_rows' THEN '1 to 100000'
                     WHEN 'run_families' THEN 'from 1'
                     WHEN 'time_budget' THEN '1 to 86400 (seconds)'
                     WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
                     WHEN 'retries' THEN '0 to 100'
+                    WHEN 'fallback_retention' THEN '0 to 31557600000 (seconds)'
                     WHEN 'ledger_days' THEN '1 to 36500'
                 END
             );
@@ -658,7 +764,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 0543a3724755]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 8ffb0944d79a]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -724,6 +830,46 @@ BEGIN
     ) AS n;
     DROP TEMPORARY TABLE windrow_airflow_3.work_orphan;
 
+    CALL windrow_airflow_3.log_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('log', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another dttm than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+
+    CALL windrow_airflow_3.import_error_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('import_error', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another timestamp than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+
+    CALL windrow_airflow_3.job_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('job', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another latest_heartbeat than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+
+    CALL windrow_airflow_3.connection_test_request_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('connection_test_request', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another updated_at than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT 2, 'preview', c.spec, 'violation', CONCAT('preview() fails: ', v_error)
     FROM windrow_airflow_3.control AS c
@@ -753,12 +899,38 @@ BEGIN
     INSERT INTO windrow_airflow_3.work_routine (name)
     VALUES
         ('arm'),
+        ('asset_state_batch'),
+        ('asset_state_close'),
+        ('asset_state_cutoff'),
+        ('asset_state_finish'),
+        ('asset_state_judge'),
+        ('asset_state_next'),
+        ('asset_state_open'),
+        ('asset_state_preview'),
+        ('asset_state_purge'),
+        ('asset_state_step'),
+        ('asset_state_target'),
+        ('asset_state_work'),
         ('check_key'),
         ('check_options'),
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
         ('claim_artifacts'),
+        ('connection_test_request_batch'),
+        ('connection_test_request_close'),
+        ('connection_test_request_count'),
+        ('connection_test_request_cutoff'),
+        ('connection_test_request_finish'),
+        ('connection_test_request_keep'),
+        ('connection_test_request_open'),
+        ('connection_test_request_preview'),
+        ('connection_test_request_purge'),
+        ('connection_test_request_step'),
+        ('connection_test_request_strays'),
+        ('connection_test_request_undated'),
+        ('connection_test_request_window'),
+        ('connection_test_request_work'),
         ('count_orphans'),
         ('dag_runs_batch'),
         ('dag_runs_close'),
@@ -778,8 +950,51 @@ BEGIN
         ('finish_artifact'),
         ('flag_of'),
         ('hold_document'),
+        ('import_error_batch'),
+        ('import_error_close'),
+        ('import_error_count'),
+        ('import_error_cutoff'),
+        ('import_error_finish'),
+        ('import_error_keep'),
+        ('import_error_open'),
+        ('import_error_preview'),
+        ('import_error_purge'),
+        ('import_error_step'),
+        ('import_error_strays'),
+        ('import_error_undated'),
+        ('import_error_window'),
+        ('import_error_work'),
         ('in_window'),
         ('instant'),
+        ('job_batch'),
+        ('job_close'),
+        ('job_count'),
+        ('job_cutoff'),
+        ('job_finish'),
+        ('job_keep'),
+        ('job_open'),
+        ('job_preview'),
+        ('job_purge'),
+        ('job_step'),
+        ('job_strays'),
+        ('job_undated'),
+        ('job_window'),
+        ('job_work'),
+        ('key_of'),
+        ('log_batch'),
+        ('log_close'),
+        ('log_count'),
+        ('log_cutoff'),
+        ('log_finish'),
+        ('log_keep'),
+        ('log_open'),
+        ('log_preview'),
+        ('log_purge'),
+        ('log_step'),
+        ('log_strays'),
+        ('log_undated'),
+        ('log_window'),
+        ('log_work'),
         ('not_ready'),
         ('option_of'),
         ('orphans'),
@@ -792,11 +1007,23 @@ BEGIN
         ('purge_end'),
         ('reap'),
         ('record_forced_install'),
+        ('record_pass'),
         ('record_rows'),
         ('record_skips'),
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('revoked_token_batch'),
+        ('revoked_token_close'),
+        ('revoked_token_finish'),
+        ('revoked_token_judge'),
+        ('revoked_token_next'),
+        ('revoked_token_open'),
+        ('revoked_token_preview'),
+        ('revoked_token_purge'),
+        ('revoked_token_step'),
+        ('revoked_token_target'),
+        ('revoked_token_work'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -812,6 +1039,19 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('task_state_batch'),
+        ('task_state_close'),
+        ('task_state_cutoff'),
+        ('task_state_finish'),
+        ('task_state_judge'),
+        ('task_state_next'),
+        ('task_state_open'),
+        ('task_state_preview'),
+        ('task_state_purge'),
+        ('task_state_step'),
+        ('task_state_target'),
+        ('task_state_undated'),
+        ('task_state_work'),
         ('unsettle'),
         ('verify'),
         ('window_state');
@@ -864,6 +1104,8 @@ BEGIN
                 UNION ALL
                 SELECT 'backfill_dag_run' AS table_name, 'windrow_backfill_dag_run_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'dag_run_id' AS column_name
                 UNION ALL
+                SELECT 'connection_test_request' AS table_name, 'windrow_connection_test_request_updated_at' AS index_name, 1 AS width, 1 AS place, 'updated_at' AS column_name
+                UNION ALL
                 SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
                 UNION ALL
                 SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'coalesce(`end_date`,`updated_at`)' AS column_name
@@ -877,6 +1119,16 @@ BEGIN
                 SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
                 UNION ALL
                 SELECT 'deadline' AS table_name, 'windrow_deadline_dagrun_id' AS index_name, 1 AS width, 1 AS place, 'dagrun_id' AS column_name
+                UNION ALL
+                SELECT 'import_error' AS table_name, 'windrow_import_error_timestamp' AS index_name, 1 AS width, 1 AS place, 'timestamp' AS column_name
+                UNION ALL
+                SELECT 'job' AS table_name, 'windrow_job_latest_heartbeat' AS index_name, 1 AS width, 1 AS place, 'latest_heartbeat' AS column_name
+                UNION ALL
+                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'expires_at' AS column_name
+                UNION ALL
+                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'updated_at' AS column_name
+                UNION ALL
+                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
             ) AS w
             LEFT JOIN information_schema.statistics AS s
                 ON s.table_schema = 'airflow'
@@ -893,6 +1145,20 @@ BEGIN
     FROM windrow_airflow_3.policy AS p
     JOIN (
         SELECT 'dag_runs' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'task_state' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'asset_state' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'revoked_token' AS rule, 0 AS minimum
+        UNION ALL
+        SELECT 'log' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'import_error' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'job' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'connection_test_request' AS rule, 86400 AS minimum
     ) AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
 
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
@@ -1077,6 +1343,118 @@ FROM (
                   LIMIT 1
               )
           )
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'task_state'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)) / 1e6 AS age
+    FROM (
+        (
+            SELECT t.`expires_at` AS due
+            FROM `airflow`.`task_state_store` AS t
+            WHERE t.`expires_at` < NOW(6)
+            LIMIT 1000000
+        )
+        UNION ALL
+        (
+            SELECT t.`updated_at` AS due
+            FROM `airflow`.`task_state_store` AS t
+            WHERE t.`expires_at` IS NULL
+              AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
+            LIMIT 1000000
+        )
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'asset_state'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)) / 1e6 AS age
+    FROM (
+            SELECT t.`updated_at` AS due
+            FROM (
+                SELECT t.`asset_id` AS k1, t.`key` AS k2
+                FROM `airflow`.`asset_state_store` AS t
+                ORDER BY t.`asset_id`, t.`key`
+                LIMIT 1000000
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+            WHERE (
+                t.`asset_id` IS NOT NULL
+                AND NOT EXISTS (
+                    SELECT 1 FROM `airflow`.`asset` AS p1
+                    JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+                    WHERE p1.`id` = t.`asset_id`
+                )
+            )
+              AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
+            LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'revoked_token'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)) / 1e6 AS age
+    FROM (
+            SELECT t.`exp` AS due
+            FROM `airflow`.`revoked_token` AS t
+            WHERE t.`exp` < NOW(6)
+            LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'log'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`dttm` AS ended
+        FROM `airflow`.`log` AS i
+        WHERE i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+          AND true
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'import_error'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`timestamp` AS ended
+        FROM `airflow`.`import_error` AS i
+        WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+          AND true
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'job'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`latest_heartbeat` AS ended
+        FROM `airflow`.`job` AS i
+        WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+          AND i.`state` IN ('success', 'failed')
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'connection_test_request'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`updated_at` AS ended
+        FROM `airflow`.`connection_test_request` AS i
+        WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
+          AND i.`state` IN ('success', 'failed')
         LIMIT 1000000
     ) AS n
 ) AS b

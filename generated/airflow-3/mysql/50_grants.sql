@@ -14,15 +14,21 @@ GRANT `windrow_airflow_3_auditor` TO `windrow_airflow_3_operator`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `airflow`.`asset_partition_dag_run` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`asset_state_store` TO `windrow_airflow_3_owner`;
 GRANT SELECT, UPDATE (`dag_run_id`) ON `airflow`.`backfill_dag_run` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`connection_test_request` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dag_run` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dag_run_note` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dagrun_asset_event` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`deadline` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`hitl_detail` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`hitl_detail_history` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`import_error` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`job` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`log` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`partitioned_asset_key_log` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`rendered_task_instance_fields` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`revoked_token` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance_history` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance_note` TO `windrow_airflow_3_owner`;
@@ -30,6 +36,8 @@ GRANT SELECT, DELETE ON `airflow`.`task_map` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_reschedule` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_state_store` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`xcom` TO `windrow_airflow_3_owner`;
+GRANT SELECT ON `airflow`.`asset` TO `windrow_airflow_3_owner`;
+GRANT SELECT ON `airflow`.`asset_active` TO `windrow_airflow_3_owner`;
 
 -- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
 -- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.

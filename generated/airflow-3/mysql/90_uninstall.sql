@@ -13,6 +13,39 @@ SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_airflow_3;
 
 SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`task_state_store` DROP INDEX `windrow_task_state_store_expires_at_updated_at_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'task_state_store'
+      AND s.index_name = 'windrow_task_state_store_expires_at_updated_at_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`job` DROP INDEX `windrow_job_latest_heartbeat`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'job'
+      AND s.index_name = 'windrow_job_latest_heartbeat'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`import_error` DROP INDEX `windrow_import_error_timestamp`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'import_error'
+      AND s.index_name = 'windrow_import_error_timestamp'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline` DROP INDEX `windrow_deadline_dagrun_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'airflow'
@@ -40,6 +73,17 @@ SET @windrow_statement = (
     WHERE s.table_schema = 'airflow'
       AND s.table_name = 'dag_run'
       AND s.index_name = 'windrow_dag_run_dag_id_end_date_updated_at_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request` DROP INDEX `windrow_connection_test_request_updated_at`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'connection_test_request'
+      AND s.index_name = 'windrow_connection_test_request_updated_at'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

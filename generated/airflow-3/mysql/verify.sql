@@ -101,6 +101,8 @@ FROM (
             UNION ALL
             SELECT 'backfill_dag_run' AS table_name, 'windrow_backfill_dag_run_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'dag_run_id' AS column_name
             UNION ALL
+            SELECT 'connection_test_request' AS table_name, 'windrow_connection_test_request_updated_at' AS index_name, 1 AS width, 1 AS place, 'updated_at' AS column_name
+            UNION ALL
             SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
             UNION ALL
             SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'coalesce(`end_date`,`updated_at`)' AS column_name
@@ -114,6 +116,16 @@ FROM (
             SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
             UNION ALL
             SELECT 'deadline' AS table_name, 'windrow_deadline_dagrun_id' AS index_name, 1 AS width, 1 AS place, 'dagrun_id' AS column_name
+            UNION ALL
+            SELECT 'import_error' AS table_name, 'windrow_import_error_timestamp' AS index_name, 1 AS width, 1 AS place, 'timestamp' AS column_name
+            UNION ALL
+            SELECT 'job' AS table_name, 'windrow_job_latest_heartbeat' AS index_name, 1 AS width, 1 AS place, 'latest_heartbeat' AS column_name
+            UNION ALL
+            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'expires_at' AS column_name
+            UNION ALL
+            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'updated_at' AS column_name
+            UNION ALL
+            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
         ) AS w
         LEFT JOIN information_schema.statistics AS s
             ON s.table_schema = 'airflow'
@@ -149,6 +161,72 @@ SELECT
     DATE_FORMAT(coalesce(i.`end_date`, i.`updated_at`), '%Y-%m') AS ended,
     COUNT(*) AS roots
 FROM `airflow`.`dag_run` AS i
+WHERE i.`state` IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- task_state: rows of task_state_store by their expires_at, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`task_state_store` AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
+SELECT COUNT(*) AS n
+FROM `airflow`.`asset_state_store` AS t
+WHERE (
+      t.`asset_id` IS NOT NULL
+      AND NOT EXISTS (
+          SELECT 1 FROM `airflow`.`asset` AS p1
+          JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+          WHERE p1.`id` = t.`asset_id`
+      )
+  );
+
+-- revoked_token: rows of revoked_token by their exp, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`exp`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`revoked_token` AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- log: rows of log by their dttm, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`dttm`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`log` AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- import_error: rows of import_error by their timestamp, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`import_error` AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- job: rows of job by their latest_heartbeat, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`latest_heartbeat`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`job` AS i
+WHERE i.`state` IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- connection_test_request: rows of connection_test_request by their updated_at, whether or not they may go.
+SELECT
+    DATE_FORMAT(i.`updated_at`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`connection_test_request` AS i
 WHERE i.`state` IN ('success', 'failed')
 GROUP BY 1
 ORDER BY 1;

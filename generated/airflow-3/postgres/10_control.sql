@@ -52,6 +52,90 @@ ALTER TABLE windrow_airflow_3.policy
     );
 COMMENT ON CONSTRAINT policy_dag_runs ON windrow_airflow_3.policy IS
     'The minimum retention of rule dag_runs is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_task_state;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_task_state CHECK (
+        CASE
+            WHEN rule <> 'task_state' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_task_state ON windrow_airflow_3.policy IS
+    'The minimum retention of rule task_state is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_asset_state;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_asset_state CHECK (
+        CASE
+            WHEN rule <> 'asset_state' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_asset_state ON windrow_airflow_3.policy IS
+    'The minimum retention of rule asset_state is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_revoked_token;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_revoked_token CHECK (
+        CASE
+            WHEN rule <> 'revoked_token' THEN true
+            WHEN retention_seconds < 0 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_revoked_token ON windrow_airflow_3.policy IS
+    'The minimum retention of rule revoked_token is 0 seconds; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_log;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_log CHECK (
+        CASE
+            WHEN rule <> 'log' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_log ON windrow_airflow_3.policy IS
+    'The minimum retention of rule log is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_import_error;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_import_error CHECK (
+        CASE
+            WHEN rule <> 'import_error' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_import_error ON windrow_airflow_3.policy IS
+    'The minimum retention of rule import_error is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_job;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_job CHECK (
+        CASE
+            WHEN rule <> 'job' THEN true
+            WHEN retention_seconds < 604800 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_job ON windrow_airflow_3.policy IS
+    'The minimum retention of rule job is 7 days; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_connection_test_request;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_connection_test_request CHECK (
+        CASE
+            WHEN rule <> 'connection_test_request' THEN true
+            WHEN retention_seconds < 86400 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_connection_test_request ON windrow_airflow_3.policy IS
+    'The minimum retention of rule connection_test_request is 1 days; it stands in the spec.';
 COMMENT ON TABLE windrow_airflow_3.policy IS
     'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
 
@@ -79,6 +163,8 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
     CONSTRAINT setting_within_limits CHECK (
         CASE name
             WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
+            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
+            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
             WHEN 'run_families' THEN value >= 1
             WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
             WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
@@ -89,7 +175,7 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
     )
 );
 COMMENT ON TABLE windrow_airflow_3.setting IS
-    'Overrides of the limits in the spec: batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days. Written by set_setting().';
+    'Overrides of the limits in the spec: batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, fallback_retention (seconds, 0 turns it off), ledger_days. Written by set_setting().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_window (
@@ -168,6 +254,16 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_skip (
 );
 COMMENT ON TABLE windrow_airflow_3.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
+CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_pass (
+    run_id       bigint NOT NULL,
+    rule         text   NOT NULL,
+    pass         text   NOT NULL,
+    deleted_rows bigint NOT NULL,
+    sample_keys  text[] NOT NULL,
+    PRIMARY KEY (run_id, rule, pass)
+);
+COMMENT ON TABLE windrow_airflow_3.run_pass IS
+    'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_failure (
     run_id    bigint      NOT NULL,
     rule      text        NOT NULL,
@@ -242,11 +338,54 @@ AS $windrow$
             WHEN 'dag_runs.lock_timeout' THEN 100
             WHEN 'dag_runs.retries' THEN 3
             WHEN 'dag_runs.ledger_days' THEN 400
+            WHEN 'task_state.batch_rows' THEN 1000
+            WHEN 'task_state.run_families' THEN 1000000
+            WHEN 'task_state.time_budget' THEN 1800
+            WHEN 'task_state.lock_timeout' THEN 100
+            WHEN 'task_state.retries' THEN 3
+            WHEN 'task_state.fallback_retention' THEN 0
+            WHEN 'task_state.ledger_days' THEN 400
+            WHEN 'asset_state.batch_rows' THEN 1000
+            WHEN 'asset_state.run_families' THEN 1000000
+            WHEN 'asset_state.time_budget' THEN 1800
+            WHEN 'asset_state.lock_timeout' THEN 100
+            WHEN 'asset_state.retries' THEN 3
+            WHEN 'asset_state.ledger_days' THEN 400
+            WHEN 'revoked_token.batch_rows' THEN 1000
+            WHEN 'revoked_token.run_families' THEN 1000000
+            WHEN 'revoked_token.time_budget' THEN 1800
+            WHEN 'revoked_token.lock_timeout' THEN 100
+            WHEN 'revoked_token.retries' THEN 3
+            WHEN 'revoked_token.ledger_days' THEN 400
+            WHEN 'log.batch_rows' THEN 5000
+            WHEN 'log.run_families' THEN 10000000
+            WHEN 'log.time_budget' THEN 1800
+            WHEN 'log.lock_timeout' THEN 100
+            WHEN 'log.retries' THEN 3
+            WHEN 'log.ledger_days' THEN 400
+            WHEN 'import_error.batch_rows' THEN 5000
+            WHEN 'import_error.run_families' THEN 10000000
+            WHEN 'import_error.time_budget' THEN 1800
+            WHEN 'import_error.lock_timeout' THEN 100
+            WHEN 'import_error.retries' THEN 3
+            WHEN 'import_error.ledger_days' THEN 400
+            WHEN 'job.batch_rows' THEN 5000
+            WHEN 'job.run_families' THEN 10000000
+            WHEN 'job.time_budget' THEN 1800
+            WHEN 'job.lock_timeout' THEN 100
+            WHEN 'job.retries' THEN 3
+            WHEN 'job.ledger_days' THEN 400
+            WHEN 'connection_test_request.batch_rows' THEN 5000
+            WHEN 'connection_test_request.run_families' THEN 10000000
+            WHEN 'connection_test_request.time_budget' THEN 1800
+            WHEN 'connection_test_request.lock_timeout' THEN 100
+            WHEN 'connection_test_request.retries' THEN 3
+            WHEN 'connection_test_request.ledger_days' THEN 400
         END
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 4c422be3d3f5]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body a331841f2693]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_options(p_options jsonb, p_known text[])
@@ -279,11 +418,15 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY['dag_runs'];
+    v_rules constant text[] := ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'];
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
         RETURN v_rules[1];
+    END IF;
+    IF v_rule IS NULL THEN
+        RAISE EXCEPTION 'the option rule is missing: there are % rules', cardinality(v_rules)
+            USING ERRCODE = '22023', HINT = format('Name one of them: %s.', array_to_string(v_rules, ', '));
     END IF;
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
@@ -293,4 +436,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body de286debbc10]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body c2dfaf8390f1]';

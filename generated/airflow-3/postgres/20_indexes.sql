@@ -15,6 +15,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_partition_dag_run_created
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_backfill_dag_run_dag_run_id"
     ON "public"."backfill_dag_run" ("dag_run_id");
 
+-- Rule connection_test_request reads what is due, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at"
+    ON "public"."connection_test_request" ("updated_at")
+    WHERE "state" IN ('success', 'failed');
+
 -- Rule dag_runs reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id"
     ON "public"."dag_run" ("dag_id", (coalesce("end_date", "updated_at")), "id")
@@ -28,3 +33,17 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id"
 -- deadline is searched by the rows of dag_run that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_dagrun_id"
     ON "public"."deadline" ("dagrun_id");
+
+-- Rule import_error reads what is due, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_import_error_timestamp"
+    ON "public"."import_error" ("timestamp");
+
+-- Rule job reads what is due, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat"
+    ON "public"."job" ("latest_heartbeat")
+    WHERE "state" IN ('success', 'failed');
+
+-- Rule task_state reads what has no expires_at.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_task_state_store_updated_at_id"
+    ON "public"."task_state_store" ("updated_at", "id")
+    WHERE "expires_at" IS NULL;

@@ -75,6 +75,21 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.record_skips(bigint, text, text[], text[]) IS
     'Adds skipped families to table run_skip, by reason. [body 2508ec28525d]';
 
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.record_pass(p_run bigint, p_rule text, p_pass text, p_rows bigint, p_samples text[])
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    INSERT INTO windrow_airflow_3.run_pass AS r (run_id, rule, pass, deleted_rows, sample_keys)
+    VALUES (p_run, p_rule, p_pass, p_rows, p_samples)
+    ON CONFLICT (run_id, rule, pass) DO UPDATE
+    SET deleted_rows = r.deleted_rows + excluded.deleted_rows,
+        sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.record_pass(bigint, text, text, bigint, text[]) IS
+    'Adds deleted rows to table run_pass, by the pass that found them. [body 640cccee7e27]';
+
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_run_options(p_options jsonb)
 RETURNS timestamptz
@@ -108,6 +123,62 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule dag_runs: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of dag_run.dag_id.';
     END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule task_state', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
+        RAISE EXCEPTION 'rule task_state has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'asset_state') = 'asset_state' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule asset_state', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'asset_state') = 'asset_state' THEN
+        RAISE EXCEPTION 'rule asset_state has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', 'revoked_token') = 'revoked_token' THEN
+        RAISE EXCEPTION 'rule revoked_token has no retention'
+            USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'revoked_token') = 'revoked_token' THEN
+        RAISE EXCEPTION 'rule revoked_token has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'log') = 'log' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule log', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'log') = 'log' THEN
+        RAISE EXCEPTION 'rule log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'import_error') = 'import_error' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule import_error', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'import_error') = 'import_error' THEN
+        RAISE EXCEPTION 'rule import_error has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'job') = 'job' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule job', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'job') = 'job' THEN
+        RAISE EXCEPTION 'rule job has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'connection_test_request') = 'connection_test_request' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule connection_test_request', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'connection_test_request') = 'connection_test_request' THEN
+        RAISE EXCEPTION 'rule connection_test_request has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -128,7 +199,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 8bb523cc7822]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 63c1769e1f72]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.holds_lock(p_run bigint, p_pid integer)
@@ -313,7 +384,7 @@ LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families, table_names, table_rows)
-    SELECT p_run, t.rule, windrow_airflow_3.setting_of(t.rule, 'batch_families'), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
+    SELECT p_run, t.rule, coalesce(windrow_airflow_3.setting_of(t.rule, 'batch_families'), windrow_airflow_3.setting_of(t.rule, 'batch_rows')), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
         VALUES
             (
@@ -336,12 +407,54 @@ AS $windrow$
                     'task_state_store',
                     'dag_run'
                 ]
+            ),
+            (
+                'task_state',
+                ARRAY[
+                    'task_state_store'
+                ]
+            ),
+            (
+                'asset_state',
+                ARRAY[
+                    'asset_state_store'
+                ]
+            ),
+            (
+                'revoked_token',
+                ARRAY[
+                    'revoked_token'
+                ]
+            ),
+            (
+                'log',
+                ARRAY[
+                    'log'
+                ]
+            ),
+            (
+                'import_error',
+                ARRAY[
+                    'import_error'
+                ]
+            ),
+            (
+                'job',
+                ARRAY[
+                    'job'
+                ]
+            ),
+            (
+                'connection_test_request',
+                ARRAY[
+                    'connection_test_request'
+                ]
             )
     ) AS t(rule, names)
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body fd6990481502]';
+    'Opens the progress rows of run p_run, for one rule or all. [body 735068c8891b]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_end(p_run bigint, p_reasons text[])
@@ -359,10 +472,50 @@ BEGIN
         RETURN windrow_airflow_3.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'dag_runs', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.dag_runs_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Rows without any time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_state')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'task_state', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.task_state_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'log')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'log', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.log_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'import_error')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'import_error', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.import_error_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'job')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'job', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.job_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'connection_test_request')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'connection_test_request', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.connection_test_request_undated(r.as_of, r.options ->> 'scope') AS u(keys)
         WHERE r.run_id = p_run
           AND cardinality(u.keys) > 0;
     END IF;
@@ -407,6 +560,7 @@ BEGIN
     v_days := windrow_airflow_3.setting_of('dag_runs', 'ledger_days');
     DELETE FROM windrow_airflow_3.run_failure AS f USING windrow_airflow_3.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_skip AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_airflow_3.run_pass AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_rule AS p USING windrow_airflow_3.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 
@@ -414,7 +568,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 00ea9b29eb11]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 362cf5a31d8a]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -465,8 +619,109 @@ AS $windrow$
                         'skipped_samples', f.skipped_samples,
                         'failures', f.failures
                     )
+                    WHEN 'task_state' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'task_state_store', f.table_rows[array_position(f.table_names, 'task_state_store')]
+                        ),
+                        'passes', f.passes,
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'asset_state' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'asset_state_store', f.table_rows[array_position(f.table_names, 'asset_state_store')]
+                        ),
+                        'passes', f.passes,
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'revoked_token' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'revoked_token', f.table_rows[array_position(f.table_names, 'revoked_token')]
+                        ),
+                        'passes', f.passes,
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'log' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'log', f.table_rows[array_position(f.table_names, 'log')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'import_error' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'import_error', f.table_rows[array_position(f.table_names, 'import_error')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'job' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'job', f.table_rows[array_position(f.table_names, 'job')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'connection_test_request' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'connection_test_request', f.table_rows[array_position(f.table_names, 'connection_test_request')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                 END
-                ORDER BY array_position(ARRAY['dag_runs'], f.rule)
+                ORDER BY array_position(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'], f.rule)
             )
             FROM (
                 SELECT
@@ -475,6 +730,12 @@ AS $windrow$
                     coalesce(s.skipped, '{}') AS skipped,
                     coalesce(s.samples, '{}') AS skipped_samples,
                     coalesce(e.failures, '[]') AS failures,
+                    (
+                        SELECT coalesce(json_agg(json_build_object('pass', x.pass, 'rows', x.deleted_rows, 'sample_keys', x.sample_keys) ORDER BY x.pass), '[]')
+                        FROM windrow_airflow_3.run_pass AS x
+                        WHERE x.run_id = p.run_id
+                          AND x.rule = p.rule
+                    ) AS passes,
                     r.dry_run,
                     round(extract(epoch FROM r.finished_at - r.started_at) * 1000) AS duration_ms,
                     (SELECT count(*) FROM windrow_airflow_3.artifact AS a WHERE a.rule = p.rule AND a.last_error IS NOT NULL) AS artifact_failures
@@ -499,7 +760,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body d5ec72a3a3c1]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body 51de995c449d]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -524,13 +785,20 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['dag_runs'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
                 BEGIN
                     v_state := CASE
                         WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_step(v_run)
                     END;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -555,7 +823,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body bf7ba9888295]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 24c313814f87]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -573,6 +841,27 @@ BEGIN
     IF coalesce(p_options ->> 'rule', 'dag_runs') = 'dag_runs' THEN
         v_rules := v_rules || windrow_airflow_3.dag_runs_preview(p_options, v_as_of);
     END IF;
+    IF coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
+        v_rules := v_rules || windrow_airflow_3.task_state_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'asset_state') = 'asset_state' THEN
+        v_rules := v_rules || windrow_airflow_3.asset_state_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'revoked_token') = 'revoked_token' THEN
+        v_rules := v_rules || windrow_airflow_3.revoked_token_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'log') = 'log' THEN
+        v_rules := v_rules || windrow_airflow_3.log_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'import_error') = 'import_error' THEN
+        v_rules := v_rules || windrow_airflow_3.import_error_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'job') = 'job' THEN
+        v_rules := v_rules || windrow_airflow_3.job_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'connection_test_request') = 'connection_test_request' THEN
+        v_rules := v_rules || windrow_airflow_3.connection_test_request_preview(p_options, v_as_of);
+    END IF;
     RETURN (
         SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
         FROM windrow_airflow_3.control AS c
@@ -580,7 +869,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 8fe044a79150]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 942a4b0fe7e9]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_begin(p_options jsonb)
@@ -645,10 +934,94 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of dag_run.id.';
         END IF;
     END IF;
+    IF p_rule = 'task_state' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'task_state_store', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of task_state_store.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'asset_state' THEN
+        BEGIN
+            -- A key of several columns is a JSON array, written as the server writes it.
+            v_valid := jsonb_array_length(p_key::jsonb) = 2 AND num_nulls((p_key::jsonb ->> 0)::integer, (p_key::jsonb ->> 1)::text) = 0 AND jsonb_build_array((p_key::jsonb ->> 0)::integer, (p_key::jsonb ->> 1)::text)::text = p_key;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'asset_state_store', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a JSON array with the values of [asset_id, key].';
+        END IF;
+    END IF;
+    IF p_rule = 'revoked_token' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'revoked_token', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of revoked_token.jti.';
+        END IF;
+    END IF;
+    IF p_rule = 'log' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of log.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'import_error' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'import_error', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of import_error.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'job' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'job', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of job.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'connection_test_request' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$') AND p_key::uuid IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'connection_test_request', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of connection_test_request.id.';
+        END IF;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 241b8d25c0c8]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 2a9059d868fb]';
 
 -- dag_runs_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_purge(p_run bigint, p_key text)
@@ -747,6 +1120,13 @@ BEGIN
         BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_purge(v_run, v_key)
             END;
         EXCEPTION
             WHEN query_canceled THEN
@@ -769,7 +1149,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 4c7cdd9f7f2e]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 75369efe72aa]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -958,9 +1338,44 @@ BEGIN
     INTO STRICT v_default, v_minimum, v_pattern
     FROM (
         VALUES
-            ('dag_runs', 7776000::bigint, 604800::bigint, '^.+$')
+            ('dag_runs', 7776000::bigint, 604800::bigint, '^.+$'),
+            ('task_state', 0::bigint, 604800::bigint, '^$'),
+            ('asset_state', 1209600::bigint, 604800::bigint, '^$'),
+            ('revoked_token', 0::bigint, 0::bigint, '^$'),
+            ('log', 7776000::bigint, 604800::bigint, '^$'),
+            ('import_error', 7776000::bigint, 604800::bigint, '^$'),
+            ('job', 7776000::bigint, 604800::bigint, '^$'),
+            ('connection_test_request', 2592000::bigint, 86400::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+    IF v_rule = 'task_state' THEN
+        RAISE EXCEPTION 'rule task_state has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'asset_state' THEN
+        RAISE EXCEPTION 'rule asset_state has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'revoked_token' THEN
+        RAISE EXCEPTION 'rule revoked_token has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'log' THEN
+        RAISE EXCEPTION 'rule log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'import_error' THEN
+        RAISE EXCEPTION 'rule import_error has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'job' THEN
+        RAISE EXCEPTION 'rule job has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'connection_test_request' THEN
+        RAISE EXCEPTION 'rule connection_test_request has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
@@ -993,7 +1408,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 8312c9fe13fc]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 75d8dc1b4e32]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1050,12 +1465,19 @@ BEGIN
     -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
     v_exists := CASE v_rule
         WHEN 'dag_runs' THEN EXISTS (SELECT FROM "public"."dag_run" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'task_state' THEN EXISTS (SELECT FROM "public"."task_state_store" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'asset_state' THEN EXISTS (SELECT FROM "public"."asset_state_store" AS i WHERE i."asset_id" = (v_hold.key::jsonb ->> 0)::integer AND i."key" = (v_hold.key::jsonb ->> 1)::text)
+        WHEN 'revoked_token' THEN EXISTS (SELECT FROM "public"."revoked_token" AS i WHERE i."jti" = v_hold.key::text)
+        WHEN 'log' THEN EXISTS (SELECT FROM "public"."log" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'import_error' THEN EXISTS (SELECT FROM "public"."import_error" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'job' THEN EXISTS (SELECT FROM "public"."job" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'connection_test_request' THEN EXISTS (SELECT FROM "public"."connection_test_request" AS i WHERE i."id" = v_hold.key::uuid)
     END;
     RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 924c3f6332f4]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body b3d4f0684898]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1093,13 +1515,16 @@ BEGIN
     v_rule := windrow_airflow_3.check_rule(p_options);
     IF windrow_airflow_3.setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
+            USING ERRCODE = '22023', HINT = 'The settings are batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, fallback_retention (seconds), ledger_days.';
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM windrow_airflow_3.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
+    ELSIF v_rule = 'task_state' AND v_name = 'fallback_retention' AND (p_options ->> 'value')::bigint BETWEEN 1 AND 604800 - 1 THEN
+        RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule task_state', p_options ->> 'value'
+            USING ERRCODE = '22023', HINT = 'The minimum is 604800 seconds (7 days); it stands in the spec. 0 turns the fallback off.';
     ELSE
         BEGIN
             INSERT INTO windrow_airflow_3.setting AS s (rule, name, value)
@@ -1110,14 +1535,14 @@ BEGIN
                 changed_at = clock_timestamp();
         EXCEPTION WHEN check_violation THEN
             RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
+                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, batch_rows 1 to 100000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, fallback_retention 0 to 31557600000 (seconds), ledger_days 1 to 36500.';
         END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_airflow_3.setting_of(v_rule, v_name));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 4c9d248de2f6]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 53e9152ac0d7]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_windows(p_options jsonb)
@@ -1274,11 +1699,30 @@ BEGIN
     routine (name) AS (
         VALUES
             ('arm'),
+            ('asset_state_backlog'),
+            ('asset_state_batch'),
+            ('asset_state_cutoff'),
+            ('asset_state_judge'),
+            ('asset_state_next'),
+            ('asset_state_preview'),
+            ('asset_state_purge'),
+            ('asset_state_step'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('connection_test_request_backlog'),
+            ('connection_test_request_batch'),
+            ('connection_test_request_count'),
+            ('connection_test_request_cutoff'),
+            ('connection_test_request_keep'),
+            ('connection_test_request_preview'),
+            ('connection_test_request_purge'),
+            ('connection_test_request_step'),
+            ('connection_test_request_strays'),
+            ('connection_test_request_undated'),
+            ('connection_test_request_window'),
             ('dag_runs_batch'),
             ('dag_runs_judge'),
             ('dag_runs_next'),
@@ -1291,9 +1735,42 @@ BEGIN
             ('drop_policy'),
             ('finish_artifact'),
             ('holds_lock'),
+            ('import_error_backlog'),
+            ('import_error_batch'),
+            ('import_error_count'),
+            ('import_error_cutoff'),
+            ('import_error_keep'),
+            ('import_error_preview'),
+            ('import_error_purge'),
+            ('import_error_step'),
+            ('import_error_strays'),
+            ('import_error_undated'),
+            ('import_error_window'),
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('job_backlog'),
+            ('job_batch'),
+            ('job_count'),
+            ('job_cutoff'),
+            ('job_keep'),
+            ('job_preview'),
+            ('job_purge'),
+            ('job_step'),
+            ('job_strays'),
+            ('job_undated'),
+            ('job_window'),
+            ('log_backlog'),
+            ('log_batch'),
+            ('log_count'),
+            ('log_cutoff'),
+            ('log_keep'),
+            ('log_preview'),
+            ('log_purge'),
+            ('log_step'),
+            ('log_strays'),
+            ('log_undated'),
+            ('log_window'),
             ('orphans'),
             ('pause'),
             ('preview'),
@@ -1302,9 +1779,17 @@ BEGIN
             ('purge_end'),
             ('reap'),
             ('record_forced_install'),
+            ('record_pass'),
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('revoked_token_backlog'),
+            ('revoked_token_batch'),
+            ('revoked_token_judge'),
+            ('revoked_token_next'),
+            ('revoked_token_preview'),
+            ('revoked_token_purge'),
+            ('revoked_token_step'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -1318,15 +1803,28 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('task_state_backlog'),
+            ('task_state_batch'),
+            ('task_state_cutoff'),
+            ('task_state_judge'),
+            ('task_state_next'),
+            ('task_state_preview'),
+            ('task_state_purge'),
+            ('task_state_step'),
+            ('task_state_undated'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
         VALUES
             ('asset_partition_dag_run', 'windrow_asset_partition_dag_run_created_dag_run_id'),
             ('backfill_dag_run', 'windrow_backfill_dag_run_dag_run_id'),
+            ('connection_test_request', 'windrow_connection_test_request_updated_at'),
             ('dag_run', 'windrow_dag_run_dag_id_end_date_updated_at_id'),
             ('dag_run', 'windrow_dag_run_dag_id_run_after_id'),
-            ('deadline', 'windrow_deadline_dagrun_id')
+            ('deadline', 'windrow_deadline_dagrun_id'),
+            ('import_error', 'windrow_import_error_timestamp'),
+            ('job', 'windrow_job_latest_heartbeat'),
+            ('task_state_store', 'windrow_task_state_store_updated_at_id')
     ),
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
@@ -1340,6 +1838,34 @@ BEGIN
             END
         FROM windrow_airflow_3.orphans() AS o
         CROSS JOIN windrow_airflow_3.control AS c
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', 'log', o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another dttm than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM windrow_airflow_3.log_strays() AS o
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', 'import_error', o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another timestamp than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM windrow_airflow_3.import_error_strays() AS o
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', 'job', o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another latest_heartbeat than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM windrow_airflow_3.job_strays() AS o
+        UNION ALL
+        SELECT
+            1, 'removal_time', format('%s %s', 'connection_test_request', o.table_name),
+            CASE WHEN o.apart + o.undated = 0 THEN 'ok' ELSE 'notice' END,
+            o.apart + o.undated,
+            format('%s rows have another updated_at than their family and go without it; %s have none and stay', o.apart, o.undated)
+        FROM windrow_airflow_3.connection_test_request_strays() AS o
         UNION ALL
         SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
         FROM windrow_airflow_3.control AS c
@@ -1382,7 +1908,14 @@ BEGIN
         FROM windrow_airflow_3.policy AS p
         JOIN (
             VALUES
-                ('dag_runs', 604800::bigint)
+                ('dag_runs', 604800::bigint),
+                ('task_state', 604800::bigint),
+                ('asset_state', 604800::bigint),
+                ('revoked_token', 0::bigint),
+                ('log', 604800::bigint),
+                ('import_error', 604800::bigint),
+                ('job', 604800::bigint),
+                ('connection_test_request', 86400::bigint)
         ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
         SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
@@ -1424,7 +1957,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body d3e02ca277e0]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 91ad3d20b93d]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS
@@ -1488,6 +2021,55 @@ SELECT m.name, jsonb_build_object('rule', 'dag_runs'), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() - min(n.ended))::double precision AS age
     FROM windrow_airflow_3.dag_runs_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'task_state'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.task_state_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'asset_state'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.asset_state_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'revoked_token'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.revoked_token_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'log'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.log_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'import_error'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.import_error_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'job'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.job_backlog(clock_timestamp()) AS o
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'connection_test_request'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.connection_test_request_backlog(clock_timestamp()) AS o
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value);
 COMMENT ON VIEW windrow_airflow_3.metrics IS

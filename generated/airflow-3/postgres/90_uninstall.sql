@@ -24,11 +24,19 @@ BEGIN
 END
 $windrow$;
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_task_state_store_updated_at_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_job_latest_heartbeat";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_import_error_timestamp";
+
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_deadline_dagrun_id";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_run_after_id";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_end_date_updated_at_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_connection_test_request_updated_at";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_backfill_dag_run_dag_run_id";
 

@@ -92,9 +92,13 @@ FROM (
     VALUES
         ('asset_partition_dag_run', 'windrow_asset_partition_dag_run_created_dag_run_id'),
         ('backfill_dag_run', 'windrow_backfill_dag_run_dag_run_id'),
+        ('connection_test_request', 'windrow_connection_test_request_updated_at'),
         ('dag_run', 'windrow_dag_run_dag_id_end_date_updated_at_id'),
         ('dag_run', 'windrow_dag_run_dag_id_run_after_id'),
-        ('deadline', 'windrow_deadline_dagrun_id')
+        ('deadline', 'windrow_deadline_dagrun_id'),
+        ('import_error', 'windrow_import_error_timestamp'),
+        ('job', 'windrow_job_latest_heartbeat'),
+        ('task_state_store', 'windrow_task_state_store_updated_at_id')
 ) AS n(table_name, index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
@@ -105,6 +109,72 @@ SELECT
     date_trunc('month', coalesce(i."end_date", i."updated_at")) AS ended,
     count(*) AS roots
 FROM "public"."dag_run" AS i
+WHERE i."state" IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- task_state: rows of task_state_store by their expires_at, whether or not they may go.
+SELECT
+    date_trunc('month', i."expires_at") AS ended,
+    count(*) AS roots
+FROM "public"."task_state_store" AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
+SELECT count(*) AS rows
+FROM "public"."asset_state_store" AS t
+WHERE (
+      t."asset_id" IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM "public"."asset" AS p1
+          JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+          WHERE p1."id" = t."asset_id"
+      )
+  );
+
+-- revoked_token: rows of revoked_token by their exp, whether or not they may go.
+SELECT
+    date_trunc('month', i."exp") AS ended,
+    count(*) AS roots
+FROM "public"."revoked_token" AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- log: rows of log by their dttm, whether or not they may go.
+SELECT
+    date_trunc('month', i."dttm") AS ended,
+    count(*) AS roots
+FROM "public"."log" AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- import_error: rows of import_error by their timestamp, whether or not they may go.
+SELECT
+    date_trunc('month', i."timestamp") AS ended,
+    count(*) AS roots
+FROM "public"."import_error" AS i
+WHERE true
+GROUP BY 1
+ORDER BY 1;
+
+-- job: rows of job by their latest_heartbeat, whether or not they may go.
+SELECT
+    date_trunc('month', i."latest_heartbeat") AS ended,
+    count(*) AS roots
+FROM "public"."job" AS i
+WHERE i."state" IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- connection_test_request: rows of connection_test_request by their updated_at, whether or not they may go.
+SELECT
+    date_trunc('month', i."updated_at") AS ended,
+    count(*) AS roots
+FROM "public"."connection_test_request" AS i
 WHERE i."state" IN ('success', 'failed')
 GROUP BY 1
 ORDER BY 1;

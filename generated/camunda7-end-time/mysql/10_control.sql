@@ -435,10 +435,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 775610bf621b]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body d251296ca18b]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
+    IF v_rule IS NULL THEN
+        CALL windrow_camunda7_end_time.refuse('the option rule is missing: there are 3 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'task_metrics')));
+    END IF;
     IF v_rule IS NULL OR v_rule NOT IN ('process_instances', 'case_instances', 'task_metrics') THEN
         CALL windrow_camunda7_end_time.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'task_metrics')));
     END IF;
@@ -489,7 +492,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 354a790418e7]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 2f41d2c4c913]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'process_instances' THEN
@@ -509,7 +512,7 @@ BEGIN
         END IF;
     END IF;
     IF p_rule = 'task_metrics' THEN
-        CALL windrow_camunda7_end_time.refuse('rule task_metrics has no scopes', 'leave the option scope out');
+        CALL windrow_camunda7_end_time.refuse('rule task_metrics has no scopes', 'leave the option scope out, or name another rule');
     END IF;
 END$$
 DELIMITER ;

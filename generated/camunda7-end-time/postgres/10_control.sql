@@ -322,6 +322,10 @@ BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
         RETURN v_rules[1];
     END IF;
+    IF v_rule IS NULL THEN
+        RAISE EXCEPTION 'the option rule is missing: there are % rules', cardinality(v_rules)
+            USING ERRCODE = '22023', HINT = format('Name one of them: %s.', array_to_string(v_rules, ', '));
+    END IF;
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
             USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));
@@ -330,4 +334,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body 5b7e58eeb2ba]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body 240f669f2f3a]';

@@ -122,7 +122,7 @@ BEGIN
     END IF;
     IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         RAISE EXCEPTION 'rule task_metrics has no scopes'
-            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
@@ -144,7 +144,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 1874e055f22c]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 80a48389fa1a]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
@@ -1219,6 +1219,10 @@ BEGIN
             ('task_metrics', 47520000::bigint, 31968000::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+    IF v_rule = 'task_metrics' THEN
+        RAISE EXCEPTION 'rule task_metrics has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
@@ -1255,7 +1259,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body be9c2c725c22]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body d2a06eec7c63]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER

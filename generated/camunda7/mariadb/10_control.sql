@@ -411,10 +411,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body b3f3c02bd0d4]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body a4176d12805c]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_camunda7.option_of(p_options, 'rule', v_rule);
+    IF v_rule IS NULL THEN
+        CALL windrow_camunda7.refuse('the option rule is missing: there are 2 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'history', 'task_metrics')));
+    END IF;
     IF v_rule IS NULL OR v_rule NOT IN ('history', 'task_metrics') THEN
         CALL windrow_camunda7.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'history', 'task_metrics')));
     END IF;
@@ -456,14 +459,14 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 2504e193ce19]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 9f9231217bff]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'history' THEN
-        CALL windrow_camunda7.refuse('rule history has no scopes', 'leave the option scope out');
+        CALL windrow_camunda7.refuse('rule history has no scopes', 'leave the option scope out, or name another rule');
     END IF;
     IF p_rule = 'task_metrics' THEN
-        CALL windrow_camunda7.refuse('rule task_metrics has no scopes', 'leave the option scope out');
+        CALL windrow_camunda7.refuse('rule task_metrics has no scopes', 'leave the option scope out, or name another rule');
     END IF;
 END$$
 DELIMITER ;

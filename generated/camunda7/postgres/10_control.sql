@@ -304,6 +304,10 @@ BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
         RETURN v_rules[1];
     END IF;
+    IF v_rule IS NULL THEN
+        RAISE EXCEPTION 'the option rule is missing: there are % rules', cardinality(v_rules)
+            USING ERRCODE = '22023', HINT = format('Name one of them: %s.', array_to_string(v_rules, ', '));
+    END IF;
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
             USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));
@@ -312,4 +316,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body 0a1a651f96bc]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body f33b1fa6b6a2]';

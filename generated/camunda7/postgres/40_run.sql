@@ -106,7 +106,7 @@ BEGIN
     END IF;
     IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'history') = 'history' THEN
         RAISE EXCEPTION 'rule history has no scopes'
-            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
     IF windrow_camunda7.seconds(p_options ->> 'retention') < 31968000 AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule task_metrics', p_options ->> 'retention'
@@ -114,7 +114,7 @@ BEGIN
     END IF;
     IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         RAISE EXCEPTION 'rule task_metrics has no scopes'
-            USING ERRCODE = '22023', HINT = 'Leave the option scope out.';
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
@@ -136,7 +136,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 5cead153c786]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 27421df55139]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7.holds_lock(p_run bigint, p_pid integer)
@@ -982,6 +982,14 @@ BEGIN
             ('task_metrics', 47520000::bigint, 31968000::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+    IF v_rule = 'history' THEN
+        RAISE EXCEPTION 'rule history has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'task_metrics' THEN
+        RAISE EXCEPTION 'rule task_metrics has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
@@ -1014,7 +1022,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7.set_policy(''{"scope": "42", "retention": "30d"}''); [body bc9188f9703c]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7.set_policy(''{"scope": "42", "retention": "30d"}''); [body 4eb6c671f134]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER

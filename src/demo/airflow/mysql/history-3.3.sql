@@ -281,6 +281,59 @@ SELECT t.started, t.dag, t.task, t.map_index, 'success', t.run, 'data', 1
 FROM demo_task AS t
 WHERE t.number = 1;
 
+-- What hangs on no run. Two of the five assets were given up.
+INSERT INTO asset_active (name, uri)
+SELECT a.name, a.uri
+FROM asset AS a
+WHERE a.id <= 3;
+
+INSERT INTO asset_state_store (asset_id, `key`, value, updated_at, last_updated_by_kind, last_updated_by_dag_id, last_updated_by_run_id)
+SELECT 1 + r.id DIV 10 % 5, CONCAT('watermark-', r.id), '17', r.started, 'task', r.dag, r.run
+FROM demo_run AS r
+WHERE r.id % 10 = 4;
+
+INSERT INTO revoked_token (jti, exp)
+SELECT LPAD(r.id, 32, '0'), r.started + INTERVAL 1 DAY
+FROM demo_run AS r
+WHERE r.id % 10 = 7;
+
+INSERT INTO import_error (timestamp, filename, bundle_name, stacktrace)
+SELECT CASE WHEN r.id % 400 <> 28 THEN r.started END, CONCAT(r.dag, '.py'), 'dags-folder', 'SyntaxError: invalid syntax'
+FROM demo_run AS r
+WHERE r.id % 40 = 28
+ORDER BY r.id;
+
+-- A job runs for eight hours. Every tenth crashed without a word.
+INSERT INTO job (state, job_type, start_date, end_date, latest_heartbeat, hostname, unixname)
+SELECT
+    CASE
+        WHEN r.started + INTERVAL 8 HOUR > @demo_now OR r.id % 200 = 9 THEN 'running'
+        WHEN r.id % 200 = 29 THEN 'failed'
+        ELSE 'success'
+    END,
+    ELT(1 + r.id DIV 20 % 3, 'SchedulerJob', 'TriggererJob', 'DagProcessorJob'),
+    r.started,
+    CASE WHEN r.started + INTERVAL 8 HOUR <= @demo_now AND r.id % 200 <> 9 THEN r.started + INTERVAL 8 HOUR END,
+    LEAST(r.started + INTERVAL 8 HOUR, @demo_now),
+    'scheduler-1',
+    'airflow'
+FROM demo_run AS r
+WHERE r.id % 20 = 9
+ORDER BY r.id;
+
+-- Of every tenth connection test there is no outcome.
+INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type)
+SELECT
+    LEFT(SHA2(CONCAT('test ', r.id), 256), 32),
+    CONCAT('token-', r.id),
+    'warehouse',
+    CASE WHEN r.id % 300 = 12 THEN 'pending' WHEN r.id % 300 = 42 THEN 'failed' ELSE 'success' END,
+    r.started,
+    r.started + INTERVAL 1 MINUTE,
+    'postgres'
+FROM demo_run AS r
+WHERE r.id % 30 = 12;
+
 COMMIT;
 
 DROP TEMPORARY TABLE demo_run, demo_dag, demo_task, demo_number;

@@ -14,7 +14,9 @@
 --   * a dag of which all runs are by hand;
 --   * a backfill, whose lines outlive the runs;
 --   * partitions that wait for their run, and deadlines of runs that are long gone;
---   * tasks that are deferred or running in runs that run, with triggers that must not go.
+--   * tasks that are deferred or running in runs that run, with triggers that must not go;
+--   * task state that expires while its run still runs; state of assets that were given up, written lately and long ago;
+--   * jobs that crashed and still say that they run; connection tests that nobody took up; errors without a date.
 BEGIN;
 SET LOCAL timezone = 'UTC';
 
@@ -286,6 +288,59 @@ INSERT INTO log (dttm, dag_id, task_id, map_index, event, run_id, owner, try_num
 SELECT t.started, t.dag, t.task, t.map_index, 'success', t.run, 'data', 1
 FROM demo_task AS t
 WHERE t.number = 1;
+
+-- What hangs on no run. Two of the five assets were given up.
+INSERT INTO asset_active (name, uri)
+SELECT a.name, a.uri
+FROM asset AS a
+WHERE a.id <= 3;
+
+INSERT INTO asset_state_store (asset_id, key, value, updated_at, last_updated_by_kind, last_updated_by_dag_id, last_updated_by_run_id)
+SELECT 1 + r.id / 10 % 5, 'watermark-' || r.id, '17', r.started, 'task', r.dag, r.run
+FROM demo_run AS r
+WHERE r.id % 10 = 4;
+
+INSERT INTO revoked_token (jti, exp)
+SELECT lpad(r.id::text, 32, '0'), r.started + interval '1 day'
+FROM demo_run AS r
+WHERE r.id % 10 = 7;
+
+INSERT INTO import_error (timestamp, filename, bundle_name, stacktrace)
+SELECT CASE WHEN r.id % 400 <> 28 THEN r.started END, r.dag || '.py', 'dags-folder', 'SyntaxError: invalid syntax'
+FROM demo_run AS r
+WHERE r.id % 40 = 28
+ORDER BY r.id;
+
+-- A job runs for eight hours. Every tenth crashed without a word.
+INSERT INTO job (state, job_type, start_date, end_date, latest_heartbeat, hostname, unixname)
+SELECT
+    CASE
+        WHEN r.started + interval '8 hours' > r.now OR r.id % 200 = 9 THEN 'running'
+        WHEN r.id % 200 = 29 THEN 'failed'
+        ELSE 'success'
+    END,
+    (ARRAY['SchedulerJob', 'TriggererJob', 'DagProcessorJob'])[1 + r.id / 20 % 3],
+    r.started,
+    CASE WHEN r.started + interval '8 hours' <= r.now AND r.id % 200 <> 9 THEN r.started + interval '8 hours' END,
+    least(r.started + interval '8 hours', r.now),
+    'scheduler-1',
+    'airflow'
+FROM demo_run AS r
+WHERE r.id % 20 = 9
+ORDER BY r.id;
+
+-- Of every tenth connection test there is no outcome.
+INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type)
+SELECT
+    md5('test ' || r.id)::uuid,
+    'token-' || r.id,
+    'warehouse',
+    CASE WHEN r.id % 300 = 12 THEN 'pending' WHEN r.id % 300 = 42 THEN 'failed' ELSE 'success' END,
+    r.started,
+    r.started + interval '1 minute',
+    'postgres'
+FROM demo_run AS r
+WHERE r.id % 30 = 12;
 
 SELECT
     setval('dag_run_id_seq', (SELECT max(r.id) FROM dag_run AS r)),

@@ -1,0 +1,606 @@
+//! Airflow's tables without a tree: what each rule takes of them is what a model says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::render;
+
+use super::{
+    MICROSECONDS_A_DAY, NOW, OLD, Row, Run, armed, extension, graph, instant, load_history,
+    on_its_servers, prepare, set_policies, small, uuid, value, verified,
+};
+use crate::session::refused;
+use crate::support::installation::Installation;
+
+on_its_servers!(
+    rows_go_as_the_model_says,
+    the_rows_of_a_real_history_go_as_the_model_says,
+    a_row_of_two_rules_goes_once,
+    a_family_that_fails_keeps_no_other_rule_from_its_work,
+    a_row_is_named_by_its_key,
+    who_names_no_rule_is_told_which_there_are,
+    every_search_goes_along_an_index,
+);
+
+/// A rule with its table, what its key is, and what else the model reads; times begin with `@`.
+const RULES: [(&str, &str, &[&str]); 7] = [
+    (
+        "task_state",
+        "task_state_store",
+        &["id", "@expires_at", "@updated_at"],
+    ),
+    (
+        "asset_state",
+        "asset_state_store",
+        &["asset_id", "key", "@updated_at"],
+    ),
+    ("revoked_token", "revoked_token", &["jti", "@exp"]),
+    ("log", "log", &["id", "@dttm"]),
+    ("import_error", "import_error", &["id", "@timestamp"]),
+    ("job", "job", &["id", "state", "@latest_heartbeat"]),
+    (
+        "connection_test_request",
+        "connection_test_request",
+        &["id", "state", "@updated_at"],
+    ),
+];
+
+const HOUR: i64 = 3_600_000_000;
+
+/// The rows of all these tables, and the assets that are active.
+#[derive(Clone, Debug, PartialEq)]
+struct World {
+    rows: BTreeMap<&'static str, BTreeSet<Row>>,
+    active: BTreeSet<i64>,
+}
+
+impl World {
+    fn read(database: &mut Installation) -> Self {
+        let (text, instant) = match database.dialect {
+            Dialect::Postgres => ("text", "(extract(epoch FROM NAME) * 1000000)::bigint"),
+            Dialect::Mysql | Dialect::Mariadb => {
+                ("char", "CAST(UNIX_TIMESTAMP(NAME) * 1000000 AS signed)")
+            }
+        };
+        let mut rows = BTreeMap::new();
+        for (rule, table, columns) in RULES {
+            let names: Vec<&str> = columns
+                .iter()
+                .map(|column| column.trim_start_matches('@'))
+                .collect();
+            let casts: Vec<String> = columns
+                .iter()
+                .map(|column| match column.strip_prefix('@') {
+                    Some(name) => {
+                        let name = format!("t.\"{name}\"");
+                        format!("CAST({} AS {text})", instant.replace("NAME", &name))
+                    }
+                    None => format!("CAST(t.\"{column}\" AS {text})"),
+                })
+                .collect();
+            let found = database.rows(&format!("SELECT {} FROM {table} AS t", casts.join(", ")));
+            let row = |values: Vec<Option<String>>| names.iter().copied().zip(values).collect();
+            rows.insert(rule, found.into_iter().map(row).collect());
+        }
+        let active = database.texts(
+            "SELECT a.id FROM asset AS a JOIN asset_active AS v ON v.name = a.name AND v.uri = a.uri",
+        );
+        let active = active.iter().map(|id| id.parse().expect("a number"));
+        Self {
+            rows,
+            active: active.collect(),
+        }
+    }
+}
+
+/// The key of a row as the documents write it.
+fn key(rule: &str, row: &Row) -> String {
+    match rule {
+        "asset_state" => format!(
+            "[{}, {}]",
+            value(row, "asset_id"),
+            Value::from(value(row, "key"))
+        ),
+        "revoked_token" => value(row, "jti").to_owned(),
+        _ => value(row, "id").to_owned(),
+    }
+}
+
+/// What a run should do with a table.
+#[derive(Debug, Default)]
+struct Verdict {
+    /// The rows that go, by pass; rules of an age have one pass.
+    gone: BTreeMap<&'static str, BTreeSet<Row>>,
+    skipped: BTreeMap<&'static str, usize>,
+}
+
+/// `fallback` is the retention of task state without an expiry, in days; 0 is none.
+fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i64) -> Verdict {
+    let mut verdict = Verdict::default();
+    let before = |days: i64, hours: i64| NOW - days * MICROSECONDS_A_DAY - hours * HOUR;
+    for row in &world.rows[rule] {
+        let has_ended = || ["success", "failed"].contains(&value(row, "state"));
+        // In which pass the row may go, by which time, and what that must lie before.
+        let (pass, time, limit) = match rule {
+            "task_state" if row["expires_at"].is_some() => ("expired", "expires_at", NOW),
+            "task_state" if fallback > 0 => ("fallback", "updated_at", before(fallback, 24)),
+            "task_state" => continue,
+            "asset_state" => {
+                let asset = value(row, "asset_id").parse().expect("a number");
+                if world.active.contains(&asset) {
+                    continue;
+                }
+                ("orphan", "updated_at", before(14, 1))
+            }
+            "revoked_token" => ("expired", "exp", NOW),
+            "log" => ("age", "dttm", before(90, 24)),
+            "import_error" => ("age", "timestamp", before(90, 24)),
+            "job" if has_ended() => ("age", "latest_heartbeat", before(90, 24)),
+            "connection_test_request" if has_ended() => ("age", "updated_at", before(30, 1)),
+            _ => continue,
+        };
+        match instant(row, time) {
+            None => *verdict.skipped.entry("UNDATED_MEMBER").or_default() += 1,
+            Some(time) if time >= limit => {}
+            Some(_)
+                if held
+                    .iter()
+                    .any(|(of, one)| *of == rule && *one == key(rule, row)) =>
+            {
+                *verdict.skipped.entry("HELD").or_default() += 1;
+            }
+            Some(_) => drop(verdict.gone.entry(pass).or_default().insert(row.clone())),
+        }
+    }
+    verdict
+}
+
+const AS_OF: &str = "2026-01-15T00:00:00Z";
+
+fn of_rule<'a>(document: &'a Value, rule: &str) -> &'a Value {
+    let rules = document["rules"].as_array().expect("rules");
+    let found = rules.iter().find(|one| one["rule"] == rule);
+    found.unwrap_or_else(|| panic!("no {rule} in {document}"))
+}
+
+/// Runs all rules, and compares what is left and what the documents say with the model. Answers the rows by rule and pass,
+/// and those that were skipped by rule and reason.
+fn check(
+    database: &mut Installation,
+    held: &BTreeSet<(&str, String)>,
+    fallback: i64,
+) -> BTreeMap<String, usize> {
+    let before = World::read(database);
+    let options = json!({"as_of": AS_OF});
+    let dry = json!({"as_of": AS_OF, "dry_run": true});
+    let documents = [
+        database.preview(options.clone()).expect("a preview"),
+        database.run(dry).expect("a dry run"),
+    ];
+    assert!(World::read(database) == before, "a dry run changes nothing");
+    let run = database.run(options.clone()).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    let after = World::read(database);
+    let mut counts = BTreeMap::new();
+    for (rule, table, _) in RULES {
+        let verdict = model(&before, rule, held, fallback);
+        let gone: BTreeSet<Row> = verdict.gone.values().flatten().cloned().collect();
+        let stays: BTreeSet<Row> = before.rows[rule].difference(&gone).cloned().collect();
+        assert_eq!(after.rows[rule], stays, "{rule}");
+        for document in documents.iter().chain([&run]) {
+            let of_rule = of_rule(document, rule);
+            assert_eq!(of_rule["rows"], gone.len(), "{of_rule}");
+            let tables: BTreeMap<&str, usize> = [(table, gone.len())].into();
+            assert_eq!(of_rule["tables"], json!(tables), "{of_rule}");
+            assert_eq!(of_rule["skipped"], json!(verdict.skipped), "{of_rule}");
+            for pass in of_rule["passes"].as_array().into_iter().flatten() {
+                let name = pass["pass"].as_str().expect("a name");
+                let rows = verdict.gone.get(name).map_or(0, BTreeSet::len);
+                assert_eq!(pass["rows"], rows, "{of_rule}");
+            }
+        }
+        for (pass, rows) in verdict.gone {
+            counts.insert(format!("{rule} {pass}"), rows.len());
+        }
+        for (reason, rows) in verdict.skipped {
+            counts.insert(format!("{rule} {reason}"), rows);
+        }
+        counts.insert(format!("{rule} left"), stays.len());
+    }
+    let again = database.run(options).expect("a second run");
+    for (rule, ..) in RULES {
+        assert_eq!(of_rule(&again, rule)["rows"], 0, "{again}");
+    }
+    counts
+}
+
+/// A random time around every limit, to the microsecond; NULL now and then.
+fn time(random: &mut SmallRng, may_lack: bool) -> String {
+    if may_lack && random.random_bool(0.15) {
+        return "NULL".to_owned();
+    }
+    let days = *[0, 1, 7, 8, 14, 30, 31, 91, 200]
+        .choose(random)
+        .expect("a number of days");
+    let hours = *[0, 1].choose(random).expect("a number of hours");
+    let at = days * 86_400 + hours * 3_600;
+    let off = random.random_range(-1..=1);
+    match off {
+        0 => format!("timestamp '2026-01-15 00:00:00' - interval '{at}' second"),
+        -1 => format!("timestamp '2026-01-14 23:59:59.999999' - interval '{at}' second"),
+        _ => format!("timestamp '2026-01-15 00:00:00.000001' - interval '{at}' second"),
+    }
+}
+
+/// Fills the tables anew. Answers what is held.
+fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'static str, String)> {
+    let mut statements: Vec<String> = RULES
+        .iter()
+        .map(|(_, table, _)| format!("DELETE FROM {table}"))
+        .collect();
+    statements.push("DELETE FROM asset_active".to_owned());
+    statements.push("DELETE FROM W.hold".to_owned());
+    let maybe = |random: &mut SmallRng, words: &[&str]| {
+        let word = words.choose(random).expect("a word");
+        match *word {
+            "" => "NULL".to_owned(),
+            word => super::text(word),
+        }
+    };
+    let mut held = BTreeSet::new();
+    let mut hold = |random: &mut SmallRng, rule: &'static str, key: String| {
+        if random.random_bool(0.1) {
+            held.insert((rule, key));
+        }
+    };
+    for asset in ["a", "b", "c"] {
+        if random.random_bool(0.5) {
+            statements.push(format!(
+                "INSERT INTO asset_active (name, uri) VALUES ('{asset}', '{asset}')"
+            ));
+        }
+    }
+    for id in 1..random.random_range(2..25) {
+        statements.push(format!(
+            "INSERT INTO task_state_store (id, dag_run_id, task_id, \"key\", dag_id, run_id, value, updated_at, expires_at) VALUES ({id}, 1, 't', 'k{id}', 'a', 'run 0', 'v', {}, {})",
+            time(random, false),
+            if random.random_bool(0.5) { time(random, false) } else { "NULL".to_owned() },
+        ));
+        hold(random, "task_state", id.to_string());
+        let (asset, name) = (random.random_range(1..4), format!("it's \"{id}\""));
+        statements.push(format!(
+            "INSERT INTO asset_state_store (asset_id, \"key\", value, updated_at) VALUES ({asset}, {}, 'v', {})",
+            super::text(&name),
+            time(random, false)
+        ));
+        hold(
+            random,
+            "asset_state",
+            format!("[{asset}, {}]", Value::from(name)),
+        );
+        statements.push(format!(
+            "INSERT INTO revoked_token (jti, exp) VALUES ('t{id}', {})",
+            time(random, false)
+        ));
+        hold(random, "revoked_token", format!("t{id}"));
+        statements.push(format!(
+            "INSERT INTO log (id, dttm, event) VALUES ({id}, {}, 'success')",
+            time(random, true)
+        ));
+        hold(random, "log", id.to_string());
+        statements.push(format!(
+            "INSERT INTO import_error (id, timestamp, filename) VALUES ({id}, {}, 'x.py')",
+            time(random, true)
+        ));
+        hold(random, "import_error", id.to_string());
+        statements.push(format!(
+            "INSERT INTO job (id, state, latest_heartbeat) VALUES ({id}, {}, {})",
+            maybe(
+                random,
+                &["success", "success", "failed", "running", "restarting", ""]
+            ),
+            time(random, true)
+        ));
+        hold(random, "job", id.to_string());
+        let key = uuid_of(database.dialect, id);
+        statements.push(format!(
+            "INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type) VALUES ('{key}', 't{id}', 'c', {}, '2025-01-01', {}, 'http')",
+            maybe(random, &["success", "success", "failed", "pending", "running"]),
+            time(random, false)
+        ));
+        hold(random, "connection_test_request", key);
+    }
+    for statement in statements {
+        database.execute(&statement);
+    }
+    for (rule, key) in &held {
+        let hold = json!({"rule": rule, "key": key, "reason": "test"});
+        let document = database.set_hold(hold).expect("a hold");
+        assert_eq!(document["exists"], true, "{document}");
+    }
+    held
+}
+
+/// A uuid as Airflow stores it: on MySQL without dashes.
+fn uuid_of(dialect: Dialect, number: i32) -> String {
+    match dialect {
+        Dialect::Postgres => uuid(number),
+        Dialect::Mysql | Dialect::Mariadb => uuid(number).replace('-', ""),
+    }
+}
+
+fn set(database: &mut Installation, rule: &str, name: &str, value: i64) {
+    let setting = json!({"rule": rule, "name": name, "value": value});
+    database.call("set_setting", setting).expect("a setting");
+}
+
+fn rows_go_as_the_model_says(dialect: Dialect) {
+    let mut database = armed(dialect, &graph());
+    prepare(&mut database, &["a"]);
+    for (id, name) in [(2, "b"), (3, "c")] {
+        database.execute(&format!("INSERT INTO asset (id, name, uri, \"group\", extra, created_at, updated_at) VALUES ({id}, '{name}', '{name}', 'asset', '{{}}', '2025-01-01', '2025-01-01')"));
+    }
+    // Task state of a run that runs expires as well.
+    Run {
+        id: 1,
+        state: "running",
+        ..OLD
+    }
+    .insert(&mut database);
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    // Each batch takes much longer where it makes its work tables first.
+    let (worlds, batches) = match dialect {
+        Dialect::Postgres => (30, 1..9),
+        Dialect::Mysql | Dialect::Mariadb => (8, 4..16),
+    };
+    for seed in 1..=worlds {
+        let random = &mut SmallRng::seed_from_u64(seed);
+        let held = fill(&mut database, random);
+        let fallback = *[0, 7, 30].choose(random).expect("days");
+        set(
+            &mut database,
+            "task_state",
+            "fallback_retention",
+            fallback * 86_400,
+        );
+        for (rule, ..) in RULES {
+            set(
+                &mut database,
+                rule,
+                "batch_rows",
+                random.random_range(batches.clone()),
+            );
+        }
+        for (what, count) in check(&mut database, &held, fallback) {
+            *seen.entry(what).or_default() += count;
+        }
+    }
+    // Worlds in which nothing happens prove nothing.
+    let least = match dialect {
+        Dialect::Postgres => 5,
+        Dialect::Mysql | Dialect::Mariadb => 1,
+    };
+    for what in [
+        "task_state expired",
+        "task_state fallback",
+        "asset_state orphan",
+        "revoked_token expired",
+        "log age",
+        "log UNDATED_MEMBER",
+        "import_error age",
+        "import_error UNDATED_MEMBER",
+        "job age",
+        "job UNDATED_MEMBER",
+        "connection_test_request age",
+    ] {
+        assert!(seen.get(what) >= Some(&least), "{what}: {seen:?}");
+    }
+    for (rule, ..) in RULES {
+        assert!(
+            seen.contains_key(&format!("{rule} HELD")),
+            "{rule}: {seen:?}"
+        );
+    }
+    verified(&mut database);
+}
+
+fn the_rows_of_a_real_history_go_as_the_model_says(dialect: Dialect) {
+    let mut database = armed(dialect, &graph());
+    load_history(&mut database);
+    // By default, what says no expiry stays. No dag has a policy: all rows below the runs stay, too.
+    let counts = check(&mut database, &BTreeSet::new(), 0);
+    for (rule, ..) in RULES {
+        let gone: usize = ["expired", "orphan", "age"]
+            .iter()
+            .filter_map(|pass| counts.get(&format!("{rule} {pass}")))
+            .sum();
+        let left = counts[&format!("{rule} left")];
+        assert!(gone > 0 && left > 0, "{rule}: {counts:?}");
+    }
+    assert!(!counts.contains_key("task_state fallback"), "{counts:?}");
+    assert!(counts["import_error UNDATED_MEMBER"] > 0, "{counts:?}");
+    let crashed =
+        "SELECT count(*) FROM job WHERE state = 'running' AND latest_heartbeat < '2025-10-01'";
+    assert!(database.number(crashed) > 0);
+    set(
+        &mut database,
+        "task_state",
+        "fallback_retention",
+        30 * 86_400,
+    );
+    let counts = check(&mut database, &BTreeSet::new(), 30);
+    assert!(counts["task_state fallback"] > 0, "{counts:?}");
+    verified(&mut database);
+}
+
+/// Task state that has expired goes by itself, and with its run. Each rule counts it while it is there.
+fn a_row_of_two_rules_goes_once(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    Run { id: 3, ..OLD }.insert(&mut database);
+    Run {
+        id: 6,
+        state: "running",
+        ..OLD
+    }
+    .insert(&mut database);
+    for (id, run, expires) in [
+        (1, 3, "'2025-11-01'"),
+        (2, 3, "NULL"),
+        (3, 6, "'2025-11-01'"),
+        (4, 6, "NULL"),
+    ] {
+        database.execute(&format!("INSERT INTO task_state_store (id, dag_run_id, task_id, \"key\", dag_id, run_id, value, updated_at, expires_at) VALUES ({id}, {run}, 't', 'k{id}', 'a', 'run {}', 'v', '2025-10-01', {expires})", run / 3));
+    }
+    let options = json!({"as_of": AS_OF});
+    let rows = |document: &Value| {
+        [
+            of_rule(document, "dag_runs")["tables"]["task_state_store"].clone(),
+            of_rule(document, "task_state")["rows"].clone(),
+        ]
+    };
+    let preview = database.preview(options.clone()).expect("a preview");
+    assert_eq!(rows(&preview), [json!(2), json!(2)], "{preview}");
+    let run = database.run(options).expect("a run");
+    assert_eq!(rows(&run), [json!(2), json!(1)], "{run}");
+    assert_eq!(database.texts("SELECT id FROM task_state_store"), ["4"]);
+}
+
+/// The first table that fails ends a run of `airflow db clean`.
+fn a_family_that_fails_keeps_no_other_rule_from_its_work(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    extension(&mut database);
+    database.execute("INSERT INTO log (id, dttm, event) VALUES (1, '2025-01-01', 'success')");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "failed", "{run}");
+    assert_eq!(
+        of_rule(&run, "dag_runs")["skipped"],
+        json!({"FAILED": 1}),
+        "{run}"
+    );
+    assert_eq!(of_rule(&run, "log")["rows"], 1, "{run}");
+}
+
+/// A named row goes before its time, but not one that the rule does not take at any time.
+fn a_row_is_named_by_its_key(dialect: Dialect) {
+    let mut database = armed(dialect, &graph());
+    for (number, state) in [(1, "success"), (2, "pending"), (3, "failed")] {
+        let key = uuid_of(dialect, number);
+        database.execute(&format!("INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type) VALUES ('{key}', 't{number}', 'c', '{state}', '2026-01-01', '2026-01-01', 'http')"));
+    }
+    let keys: Vec<String> = (1..=3).map(|number| uuid_of(dialect, number)).collect();
+    let hold = json!({"rule": "connection_test_request", "key": keys[2], "reason": "audit"});
+    let hold = database.set_hold(hold).expect("a hold");
+    assert_eq!(hold["exists"], true, "{hold}");
+    let purge = database
+        .purge(json!({"rule": "connection_test_request", "key": keys}))
+        .expect("a purge");
+    assert_eq!(
+        purge["refused"],
+        json!({keys[1].as_str(): "NOT_A_ROOT", keys[2].as_str(): "HELD"}),
+        "{purge}"
+    );
+    let left = database.texts("SELECT token FROM connection_test_request ORDER BY token");
+    assert_eq!(left, ["t2", "t3"]);
+    let wrong = json!({"rule": "connection_test_request", "key": ["17"]});
+    refused(
+        database.purge(wrong),
+        &["not a key of connection_test_request"],
+    );
+}
+
+fn who_names_no_rule_is_told_which_there_are(dialect: Dialect) {
+    let mut database = armed(dialect, &graph());
+    for (routine, options, message, hint) in [
+        (
+            "set_policy",
+            json!({"scope": "a", "retention": "30d"}),
+            "the option rule is missing: there are 8 rules",
+            "ame one of them: dag_runs, task_state, ",
+        ),
+        (
+            "set_hold",
+            json!({"key": 1, "reason": "audit"}),
+            "the option rule is missing",
+            "ame one of them: dag_runs, ",
+        ),
+        (
+            "set_setting",
+            json!({"name": "retries", "value": 1}),
+            "the option rule is missing",
+            "ame one of them: dag_runs, ",
+        ),
+        (
+            "purge",
+            json!({"key": [1]}),
+            "the option rule is missing",
+            "ame one of them: dag_runs, ",
+        ),
+        (
+            "set_policy",
+            json!({"rule": "log", "scope": "a", "retention": "30d"}),
+            "rule log has no scopes",
+            "",
+        ),
+        (
+            "preview",
+            json!({"scope": "a"}),
+            "rule task_state has no scopes",
+            "or name another rule",
+        ),
+    ] {
+        refused(database.call(routine, options), &[message, hint]);
+    }
+    set_policies(&mut database, &BTreeMap::from([("a".to_owned(), 30)]));
+    let preview = json!({"rule": "dag_runs", "scope": "a"});
+    database.preview(preview).expect("a preview of one scope");
+}
+
+/// Most columns by which `airflow db clean` searches have no index.
+fn every_search_goes_along_an_index(dialect: Dialect) {
+    let mut database = armed(dialect, &graph());
+    load_history(&mut database);
+    let graph = windrow::graph::Graph {
+        database: database.name.clone(),
+        ..graph()
+    };
+    match dialect {
+        // What is still read whole then has no index.
+        Dialect::Postgres => database.execute("SET enable_seqscan = off; ANALYZE"),
+        Dialect::Mysql | Dialect::Mariadb => database.execute("CALL W.settle(@before)"),
+    }
+    let probes = render::probes(&graph, dialect);
+    for (rule, ..) in RULES {
+        let of_rule = format!("rule {rule}:");
+        assert!(
+            probes.iter().any(|probe| probe.what.contains(&of_rule)),
+            "{rule}"
+        );
+    }
+    for probe in &probes {
+        match dialect {
+            Dialect::Postgres => {
+                let plan = database.texts(&format!("EXPLAIN {}", probe.sql)).join("\n");
+                assert!(!plan.contains("Seq Scan on"), "{}\n{plan}", probe.what);
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                let plan = database.rows(&format!("EXPLAIN FORMAT=TRADITIONAL {}", probe.sql));
+                for row in &plan {
+                    let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+                    // What stands for a work table is read whole.
+                    let is_work = cell(2).len() <= 2 || cell(2).starts_with("<derived");
+                    let is_whole = ["ALL", "index"].contains(&cell(4).as_str());
+                    assert!(
+                        is_work || !is_whole,
+                        "{}\n{}\n{plan:#?}",
+                        probe.what,
+                        probe.sql
+                    );
+                }
+            }
+        }
+    }
+}

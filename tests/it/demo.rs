@@ -344,23 +344,44 @@ fn the_demo_tells_the_story_of_yworkflow() {
 
 #[test]
 fn the_demo_tells_the_story_of_camunda_on_every_server() {
+    tells_the_same(
+        "camunda7",
+        &["postgres", "mysql", "mariadb"],
+        &[
+            "three point at its byte arrays",
+            "a hold keeps a family nevertheless",
+            "a hold keeps it",
+        ],
+    );
+}
+
+#[test]
+fn the_demo_tells_the_story_of_airflow_on_its_servers() {
+    tells_the_same(
+        "airflow-3",
+        &["postgres", "mysql"],
+        &[
+            "of 60 foreign keys 48 cascade",
+            "--rule dag_runs --scope",
+            "connection_test_request",
+            "purge specs/airflow-3.toml --rule dag_runs --key 5",
+        ],
+    );
+}
+
+/// The story of a system has some words, and the same figures on all servers.
+fn tells_the_same(system: &str, dialects: &[&str], words: &[&str]) {
     let mut figures = Vec::new();
-    for dialect in ["postgres", "mysql", "mariadb"] {
+    for dialect in dialects {
         let story = story_of(&[
             "--system",
-            "camunda7",
+            system,
             "--families",
             "1000",
             "--dialect",
             dialect,
         ]);
-        for word in [
-            "three point at its byte arrays",
-            "a hold keeps a family nevertheless",
-            "a hold keeps it",
-            "done, nothing left",
-            "clean\n",
-        ] {
+        for word in words.iter().chain(&["done, nothing left", "clean\n"]) {
             assert!(story.contains(word), "no `{word}` in:\n{story}");
         }
         assert!(!story.contains("found something"), "{story}");

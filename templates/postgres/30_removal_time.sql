@@ -236,11 +236,13 @@ BEGIN
         GROUP BY 1
     ) AS f;
 {%- if rule.timed.references %}
-    o_keep := o_keep || v_held || v_tied;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held || v_tied, '{}');
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
 {%- else %}
-    o_keep := o_keep || v_held;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held, '{}');
 {%- endif %}
 END
 $windrow$;

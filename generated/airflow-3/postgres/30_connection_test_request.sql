@@ -106,11 +106,12 @@ BEGIN
           )
         GROUP BY 1
     ) AS f;
-    o_keep := o_keep || v_held;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held, '{}');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body bb29f34eec57]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body 0a1a87f13e90]';
 
 -- connection_test_request_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_batch(

@@ -106,11 +106,12 @@ BEGIN
           )
         GROUP BY 1
     ) AS f;
-    o_keep := o_keep || v_held;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held, '{}');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body 9af26ed4ef3f]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body 3f8a2e136b58]';
 
 -- job_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_batch(

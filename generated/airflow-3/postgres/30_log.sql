@@ -105,11 +105,12 @@ BEGIN
           )
         GROUP BY 1
     ) AS f;
-    o_keep := o_keep || v_held;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held, '{}');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of log in it first. [body 6671b5a37778]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of log in it first. [body cdf24244954c]';
 
 -- log_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_batch(

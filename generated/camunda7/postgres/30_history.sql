@@ -322,13 +322,14 @@ BEGIN
           )
         GROUP BY 1
     ) AS f;
-    o_keep := o_keep || v_held || v_tied;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held || v_tied, '{}');
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 57fd707a93ff]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body dea80bf740d3]';
 
 -- history_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(

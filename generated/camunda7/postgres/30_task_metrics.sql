@@ -105,11 +105,12 @@ BEGIN
           )
         GROUP BY 1
     ) AS f;
-    o_keep := o_keep || v_held;
+    -- NULL where nothing is kept: then no row is compared with an empty list.
+    o_keep := nullif(o_keep || v_held, '{}');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_ru_task_meter_log in it first. [body 90e9d2977f1b]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_ru_task_meter_log in it first. [body acbe3faa97aa]';
 
 -- task_metrics_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_batch(

@@ -19,7 +19,8 @@ use crate::support::installation::{Installation, on_every_server, tick};
 use crate::support::oracle::{self, Outcome};
 use crate::support::world::{Row, SECOND, World, timestamp};
 
-/// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others.
+/// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others. MySQL and
+/// MariaDB, which run the same statements, look at one half each: a world takes four times as long there as on PostgreSQL.
 const WORLDS: u64 = 200;
 
 on_every_server!(
@@ -195,8 +196,13 @@ fn explore_in(
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
     };
+    let (offset, step) = match database.dialect {
+        Dialect::Postgres => (0, 1),
+        Dialect::Mysql => (0, 2),
+        Dialect::Mariadb => (1, 2),
+    };
     let first = number("WINDROW_TEST_SEED", 1);
-    for seed in first..first + number("WINDROW_TEST_WORLDS", worlds) {
+    for seed in (first + offset..first + number("WINDROW_TEST_WORLDS", worlds)).step_by(step) {
         let world = make(seed);
         if let Err(difference) = check(database, &world) {
             let (world, difference) = shrink(database, world, difference, check, adapt);

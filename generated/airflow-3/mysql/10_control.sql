@@ -83,6 +83,24 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- tries: the minimum retention is 0 seconds; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_tries, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_tries'
+    ),
+    'ADD CONSTRAINT policy_tries CHECK (',
+    '(CASE WHEN rule <> \'tries\' THEN true WHEN retention_seconds < 0 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- task_state: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
 SET @windrow_statement = CONCAT(
     'ALTER TABLE windrow_airflow_3.policy ',
@@ -442,7 +460,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 9c1c9cb8de40]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 369e43109d63]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -453,6 +471,12 @@ BEGIN
             WHEN 'dag_runs.lock_timeout' THEN 100
             WHEN 'dag_runs.retries' THEN 3
             WHEN 'dag_runs.ledger_days' THEN 400
+            WHEN 'tries.batch_rows' THEN 1000
+            WHEN 'tries.run_families' THEN 1000000
+            WHEN 'tries.time_budget' THEN 1800
+            WHEN 'tries.lock_timeout' THEN 100
+            WHEN 'tries.retries' THEN 3
+            WHEN 'tries.ledger_days' THEN 400
             WHEN 'task_state.batch_rows' THEN 1000
             WHEN 'task_state.run_families' THEN 1000000
             WHEN 'task_state.time_budget' THEN 1800
@@ -566,15 +590,15 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 133ada976115]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 119f113deb27]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
     IF v_rule IS NULL THEN
-        CALL windrow_airflow_3.refuse('the option rule is missing: there are 8 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
+        CALL windrow_airflow_3.refuse('the option rule is missing: there are 9 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
     END IF;
-    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request') THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
+    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request') THEN
+        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
     END IF;
     SET o_rule = v_rule;
 END$$
@@ -608,7 +632,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 4b14c85444e6]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body ae2ca3ed17c7]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -618,6 +642,15 @@ BEGIN
         END IF;
         IF NOT v_valid THEN
             CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'dag_run', ': ', QUOTE(p_key)), 'a key is a value of dag_run.id');
+        END IF;
+    END IF;
+    IF p_rule = 'tries' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'task_instance_history', ': ', QUOTE(p_key)), 'a key is a value of task_instance_history.task_instance_id');
         END IF;
     END IF;
     IF p_rule = 'task_state' THEN
@@ -693,7 +726,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 9045a3c3ee41]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body d4bd858fa791]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -703,6 +736,9 @@ BEGIN
         IF NOT v_valid THEN
             CALL windrow_airflow_3.refuse(CONCAT('not a scope of rule dag_runs: ', QUOTE(p_scope)), 'a scope is a value of dag_run.dag_id');
         END IF;
+    END IF;
+    IF p_rule = 'tries' THEN
+        CALL windrow_airflow_3.refuse('rule tries has no scopes', 'leave the option scope out, or name another rule');
     END IF;
     IF p_rule = 'task_state' THEN
         CALL windrow_airflow_3.refuse('rule task_state has no scopes', 'leave the option scope out, or name another rule');
@@ -733,7 +769,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 8a29d75356a4]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 9d136783ec45]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -759,6 +795,14 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_airflow_3.check_scope('dag_runs', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'tries') = 'tries' THEN
+        IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
+            CALL windrow_airflow_3.refuse('rule tries has no retention', 'leave the option out: its rows go whatever their age');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('tries', v_scope);
         END IF;
     END IF;
     IF COALESCE(v_rule, 'task_state') = 'task_state' THEN

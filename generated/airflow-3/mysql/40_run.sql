@@ -88,7 +88,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 333c945364d4]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 5bc507aafc67]'
 BEGIN
     DECLARE v_batch bigint;
     IF COALESCE(p_rule, 'dag_runs') = 'dag_runs' THEN
@@ -113,6 +113,15 @@ BEGIN
             (p_run, 'dag_runs', 14, 'task_instance'),
             (p_run, 'dag_runs', 15, 'task_state_store'),
             (p_run, 'dag_runs', 16, 'dag_run');
+    END IF;
+    IF COALESCE(p_rule, 'tries') = 'tries' THEN
+        CALL windrow_airflow_3.setting_of('tries', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'tries', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'tries', 1, 'hitl_detail_history'),
+            (p_run, 'tries', 2, 'task_instance_history');
     END IF;
     IF COALESCE(p_rule, 'task_state') = 'task_state' THEN
         CALL windrow_airflow_3.setting_of('task_state', 'batch_rows', v_batch);
@@ -394,7 +403,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body b2479dd2024a]'
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body d16c1e36b821]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_head        longtext;
@@ -519,6 +528,77 @@ BEGIN
                 ', ', JSON_QUOTE('task_state_store'), ': ', COALESCE(v_rows_15, 'null'),
                 ', ', JSON_QUOTE('dag_run'), ': ', COALESCE(v_rows_16, 'null'),
                 '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        DECLARE v_rows_2 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'tries';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'hitl_detail_history', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'task_instance_history', t.deleted_rows, NULL))
+            INTO v_rows_1, v_rows_2
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'tries';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ', ', COALESCE(v_rows_2, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'tries';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'tries'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'tries' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'tries';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('tries'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('hitl_detail_history'), ': ', COALESCE(v_rows_1, 'null'),
+                ', ', JSON_QUOTE('task_instance_history'), ': ', COALESCE(v_rows_2, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
                 ', "skipped": ', v_skipped,
                 ', "skipped_samples": ', v_samples,
                 ', "failures": ', v_failures,
@@ -1000,7 +1080,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body b530e6014941]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body ee7d6ff4e9d6]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1065,6 +1145,27 @@ BEGIN
             START TRANSACTION;
             CALL windrow_airflow_3.dag_runs_finish(v_run, v_state);
             CALL windrow_airflow_3.dag_runs_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'tries') = 'tries' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.tries_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.tries_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.tries_finish(v_run, v_state);
+            CALL windrow_airflow_3.tries_close();
             COMMIT;
             -- The reason of the run is the worst of its rules.
             SET v_reason = CASE
@@ -1245,7 +1346,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 008c75c1a612]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 5be6171ff28c]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -1256,6 +1357,10 @@ BEGIN
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'dag_runs') = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'tries') = 'tries' THEN
+        CALL windrow_airflow_3.tries_preview(p_options, v_as_of, v_part);
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
     END IF;
     IF COALESCE(v_rule, 'task_state') = 'task_state' THEN
@@ -1531,7 +1636,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 3f405078801d]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 011a27fde3a6]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1586,6 +1691,9 @@ BEGIN
     IF v_rule = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_open();
     END IF;
+    IF v_rule = 'tries' THEN
+        CALL windrow_airflow_3.tries_open();
+    END IF;
     IF v_rule = 'task_state' THEN
         CALL windrow_airflow_3.task_state_open();
     END IF;
@@ -1613,6 +1721,9 @@ BEGIN
         SET v_reason = NULL;
         IF v_rule = 'dag_runs' THEN
             CALL windrow_airflow_3.dag_runs_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'tries' THEN
+            CALL windrow_airflow_3.tries_purge(v_run, v_key, v_reason);
         END IF;
         IF v_rule = 'task_state' THEN
             CALL windrow_airflow_3.task_state_purge(v_run, v_key, v_reason);
@@ -1650,6 +1761,9 @@ BEGIN
     CALL windrow_airflow_3.purge_end(v_run, v_result);
     IF v_rule = 'dag_runs' THEN
         CALL windrow_airflow_3.dag_runs_close();
+    END IF;
+    IF v_rule = 'tries' THEN
+        CALL windrow_airflow_3.tries_close();
     END IF;
     IF v_rule = 'task_state' THEN
         CALL windrow_airflow_3.task_state_close();

@@ -301,7 +301,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body e18e122570e0]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 66a100af91b4]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -326,6 +326,10 @@ BEGIN
     IF v_rule = 'dag_runs' THEN
         SET v_default = 7776000;
         SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'tries' THEN
+        SET v_default = 0;
+        SET v_minimum = 0;
     END IF;
     IF v_rule = 'task_state' THEN
         SET v_default = 0;
@@ -404,7 +408,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 14aa43c0a7c3]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 7728728585e3]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -447,6 +451,15 @@ BEGIN
               AND i.`id` = CAST(h.`key` AS SIGNED)
             LOCK IN SHARE MODE
         ) > 0;
+    END IF;
+    IF v_rule = 'tries' THEN
+        CALL windrow_airflow_3.tries_target(v_key);
+        SELECT COUNT(*) > 0
+        INTO v_exists
+        FROM windrow_airflow_3.work_target AS r
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
     END IF;
     IF v_rule = 'task_state' THEN
         CALL windrow_airflow_3.task_state_target(v_key);
@@ -764,7 +777,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 8ffb0944d79a]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 1dac533378d9]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -829,6 +842,11 @@ BEGIN
         CROSS JOIN windrow_airflow_3.control AS c
     ) AS n;
     DROP TEMPORARY TABLE windrow_airflow_3.work_orphan;
+
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT 1, 'unranked', 'tries', IF(COUNT(*) = 0, 'ok', 'notice'), COUNT(*), 'rows without a group or without a place in it; they stay'
+    FROM `airflow`.`task_instance_history` AS t
+    WHERE (t.`dag_id` IS NULL OR t.`task_id` IS NULL OR t.`run_id` IS NULL OR t.`map_index` IS NULL OR t.`try_number` IS NULL);
 
     CALL windrow_airflow_3.log_strays();
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
@@ -1052,6 +1070,19 @@ BEGIN
         ('task_state_target'),
         ('task_state_undated'),
         ('task_state_work'),
+        ('tries_batch'),
+        ('tries_below'),
+        ('tries_close'),
+        ('tries_finish'),
+        ('tries_judge'),
+        ('tries_next'),
+        ('tries_open'),
+        ('tries_preview'),
+        ('tries_purge'),
+        ('tries_rows'),
+        ('tries_step'),
+        ('tries_target'),
+        ('tries_work'),
         ('unsettle'),
         ('verify'),
         ('window_state');
@@ -1145,6 +1176,8 @@ BEGIN
     FROM windrow_airflow_3.policy AS p
     JOIN (
         SELECT 'dag_runs' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'tries' AS rule, 0 AS minimum
         UNION ALL
         SELECT 'task_state' AS rule, 604800 AS minimum
         UNION ALL
@@ -1344,6 +1377,39 @@ FROM (
               )
           )
         LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'tries'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)) / 1e6 AS age
+    FROM (
+            SELECT NULL AS due
+            FROM (
+                SELECT t.`task_instance_id` AS k1
+                FROM `airflow`.`task_instance_history` AS t
+                WHERE t.`dag_id` IS NOT NULL
+                  AND t.`task_id` IS NOT NULL
+                  AND t.`run_id` IS NOT NULL
+                  AND t.`map_index` IS NOT NULL
+                  AND t.`try_number` IS NOT NULL
+                ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
+                LIMIT 1000000
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+            WHERE t.`try_number` < (
+                SELECT n.`try_number`
+                FROM `airflow`.`task_instance_history` AS n
+                WHERE n.`dag_id` = t.`dag_id`
+                  AND n.`task_id` = t.`task_id`
+                  AND n.`run_id` = t.`run_id`
+                  AND n.`map_index` = t.`map_index`
+                  AND n.`try_number` IS NOT NULL
+                ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
+                LIMIT 1 OFFSET 2
+            )
+            LIMIT 1000000
     ) AS n
 ) AS b
 CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m

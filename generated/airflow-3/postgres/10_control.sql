@@ -53,6 +53,18 @@ ALTER TABLE windrow_airflow_3.policy
 COMMENT ON CONSTRAINT policy_dag_runs ON windrow_airflow_3.policy IS
     'The minimum retention of rule dag_runs is 7 days; it stands in the spec.';
 ALTER TABLE windrow_airflow_3.policy
+    DROP CONSTRAINT IF EXISTS policy_tries;
+ALTER TABLE windrow_airflow_3.policy
+    ADD CONSTRAINT policy_tries CHECK (
+        CASE
+            WHEN rule <> 'tries' THEN true
+            WHEN retention_seconds < 0 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_tries ON windrow_airflow_3.policy IS
+    'The minimum retention of rule tries is 0 seconds; it stands in the spec.';
+ALTER TABLE windrow_airflow_3.policy
     DROP CONSTRAINT IF EXISTS policy_task_state;
 ALTER TABLE windrow_airflow_3.policy
     ADD CONSTRAINT policy_task_state CHECK (
@@ -338,6 +350,12 @@ AS $windrow$
             WHEN 'dag_runs.lock_timeout' THEN 100
             WHEN 'dag_runs.retries' THEN 3
             WHEN 'dag_runs.ledger_days' THEN 400
+            WHEN 'tries.batch_rows' THEN 1000
+            WHEN 'tries.run_families' THEN 1000000
+            WHEN 'tries.time_budget' THEN 1800
+            WHEN 'tries.lock_timeout' THEN 100
+            WHEN 'tries.retries' THEN 3
+            WHEN 'tries.ledger_days' THEN 400
             WHEN 'task_state.batch_rows' THEN 1000
             WHEN 'task_state.run_families' THEN 1000000
             WHEN 'task_state.time_budget' THEN 1800
@@ -385,7 +403,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body a331841f2693]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 348d81074192]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_options(p_options jsonb, p_known text[])
@@ -418,7 +436,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'];
+    v_rules constant text[] := ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'];
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
@@ -436,4 +454,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body c2dfaf8390f1]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body 127088fa47e3]';

@@ -123,6 +123,14 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule dag_runs: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of dag_run.dag_id.';
     END IF;
+    IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', 'tries') = 'tries' THEN
+        RAISE EXCEPTION 'rule tries has no retention'
+            USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'tries') = 'tries' THEN
+        RAISE EXCEPTION 'rule tries has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
     IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule task_state', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
@@ -199,7 +207,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 63c1769e1f72]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body ba349f19559f]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.holds_lock(p_run bigint, p_pid integer)
@@ -409,6 +417,13 @@ AS $windrow$
                 ]
             ),
             (
+                'tries',
+                ARRAY[
+                    'hitl_detail_history',
+                    'task_instance_history'
+                ]
+            ),
+            (
                 'task_state',
                 ARRAY[
                     'task_state_store'
@@ -454,7 +469,7 @@ AS $windrow$
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body 735068c8891b]';
+    'Opens the progress rows of run p_run, for one rule or all. [body b91b7e4f0939]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_end(p_run bigint, p_reasons text[])
@@ -472,7 +487,7 @@ BEGIN
         RETURN windrow_airflow_3.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'dag_runs', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.dag_runs_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -480,7 +495,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Rows without any time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_state')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_state')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'task_state', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.task_state_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -488,7 +503,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'log')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'log')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'log', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.log_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -496,7 +511,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'import_error')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'import_error')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'import_error', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.import_error_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -504,7 +519,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'job')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'job')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'job', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.job_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -512,7 +527,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'connection_test_request')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'connection_test_request')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'connection_test_request', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.connection_test_request_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -548,6 +563,7 @@ BEGIN
             p.rule,
             CASE p.rule
                 WHEN 'dag_runs' THEN windrow_airflow_3.dag_runs_rows(p.gone::integer[])
+                WHEN 'tries' THEN windrow_airflow_3.tries_rows(p.gone::uuid[])
             END AS rows
         FROM windrow_airflow_3.run_rule AS p
         WHERE p.run_id = p_run
@@ -568,7 +584,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 362cf5a31d8a]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 58cf65896d11]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -614,6 +630,22 @@ AS $windrow$
                             'task_state_store', f.table_rows[array_position(f.table_names, 'task_state_store')],
                             'dag_run', f.table_rows[array_position(f.table_names, 'dag_run')]
                         ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'tries' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'hitl_detail_history', f.table_rows[array_position(f.table_names, 'hitl_detail_history')],
+                            'task_instance_history', f.table_rows[array_position(f.table_names, 'task_instance_history')]
+                        ),
+                        'passes', f.passes,
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
                         'skipped_samples', f.skipped_samples,
@@ -721,7 +753,7 @@ AS $windrow$
                         'failures', f.failures
                     )
                 END
-                ORDER BY array_position(ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'], f.rule)
+                ORDER BY array_position(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'], f.rule)
             )
             FROM (
                 SELECT
@@ -760,7 +792,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body 51de995c449d]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body fc55d3584a5b]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -785,13 +817,14 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
                 BEGIN
                     v_state := CASE
                         WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_step(v_run)
@@ -823,7 +856,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 24c313814f87]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body e7cefb1456a2]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -840,6 +873,9 @@ BEGIN
     v_as_of := windrow_airflow_3.check_run_options(p_options);
     IF coalesce(p_options ->> 'rule', 'dag_runs') = 'dag_runs' THEN
         v_rules := v_rules || windrow_airflow_3.dag_runs_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'tries') = 'tries' THEN
+        v_rules := v_rules || windrow_airflow_3.tries_preview(p_options, v_as_of);
     END IF;
     IF coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
         v_rules := v_rules || windrow_airflow_3.task_state_preview(p_options, v_as_of);
@@ -869,7 +905,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 942a4b0fe7e9]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 5a73d64f0095]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_begin(p_options jsonb)
@@ -932,6 +968,18 @@ BEGIN
         IF v_valid IS NOT TRUE THEN
             RAISE EXCEPTION 'not a key of %: %', 'dag_run', quote_nullable(p_key)
                 USING ERRCODE = '22023', HINT = 'A key is a value of dag_run.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'tries' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$') AND p_key::uuid IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'task_instance_history', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of task_instance_history.task_instance_id.';
         END IF;
     END IF;
     IF p_rule = 'task_state' THEN
@@ -1021,7 +1069,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 2a9059d868fb]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 261615a08a93]';
 
 -- dag_runs_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_purge(p_run bigint, p_key text)
@@ -1120,6 +1168,7 @@ BEGIN
         BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_purge(v_run, v_key)
@@ -1149,7 +1198,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 75369efe72aa]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 1b1ccd7c4021]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -1339,6 +1388,7 @@ BEGIN
     FROM (
         VALUES
             ('dag_runs', 7776000::bigint, 604800::bigint, '^.+$'),
+            ('tries', 0::bigint, 0::bigint, '^$'),
             ('task_state', 0::bigint, 604800::bigint, '^$'),
             ('asset_state', 1209600::bigint, 604800::bigint, '^$'),
             ('revoked_token', 0::bigint, 0::bigint, '^$'),
@@ -1348,6 +1398,10 @@ BEGIN
             ('connection_test_request', 2592000::bigint, 86400::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+    IF v_rule = 'tries' THEN
+        RAISE EXCEPTION 'rule tries has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF v_rule = 'task_state' THEN
         RAISE EXCEPTION 'rule task_state has no scopes'
             USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
@@ -1408,7 +1462,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 75d8dc1b4e32]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 50509a2bd740]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1465,6 +1519,7 @@ BEGIN
     -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
     v_exists := CASE v_rule
         WHEN 'dag_runs' THEN EXISTS (SELECT FROM "public"."dag_run" AS i WHERE i."id" = v_hold.key::integer)
+        WHEN 'tries' THEN EXISTS (SELECT FROM "public"."task_instance_history" AS i WHERE i."task_instance_id" = v_hold.key::uuid)
         WHEN 'task_state' THEN EXISTS (SELECT FROM "public"."task_state_store" AS i WHERE i."id" = v_hold.key::integer)
         WHEN 'asset_state' THEN EXISTS (SELECT FROM "public"."asset_state_store" AS i WHERE i."asset_id" = (v_hold.key::jsonb ->> 0)::integer AND i."key" = (v_hold.key::jsonb ->> 1)::text)
         WHEN 'revoked_token' THEN EXISTS (SELECT FROM "public"."revoked_token" AS i WHERE i."jti" = v_hold.key::text)
@@ -1477,7 +1532,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body b3d4f0684898]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body f891dd9dde07]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1812,6 +1867,16 @@ BEGIN
             ('task_state_purge'),
             ('task_state_step'),
             ('task_state_undated'),
+            ('tries_backlog'),
+            ('tries_batch'),
+            ('tries_below'),
+            ('tries_judge'),
+            ('tries_next'),
+            ('tries_preview'),
+            ('tries_purge'),
+            ('tries_rows'),
+            ('tries_step'),
+            ('tries_unranked'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1838,6 +1903,11 @@ BEGIN
             END
         FROM windrow_airflow_3.orphans() AS o
         CROSS JOIN windrow_airflow_3.control AS c
+        UNION ALL
+        SELECT
+            1, 'unranked', 'tries', CASE WHEN o.rows = 0 THEN 'ok' ELSE 'notice' END, o.rows,
+            'rows without a group or without a place in it; they stay'
+        FROM windrow_airflow_3.tries_unranked() AS o(rows)
         UNION ALL
         SELECT
             1, 'removal_time', format('%s %s', 'log', o.table_name),
@@ -1909,6 +1979,7 @@ BEGIN
         JOIN (
             VALUES
                 ('dag_runs', 604800::bigint),
+                ('tries', 0::bigint),
                 ('task_state', 604800::bigint),
                 ('asset_state', 604800::bigint),
                 ('revoked_token', 0::bigint),
@@ -1957,7 +2028,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 91ad3d20b93d]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body d9f6ae403b58]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS
@@ -2021,6 +2092,13 @@ SELECT m.name, jsonb_build_object('rule', 'dag_runs'), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() - min(n.ended))::double precision AS age
     FROM windrow_airflow_3.dag_runs_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'tries'), m.value
+FROM (
+    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
+    FROM windrow_airflow_3.tries_backlog(clock_timestamp()) AS o
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
 UNION ALL

@@ -54,6 +54,7 @@ GRANT UPDATE ("id") ON "public"."import_error" TO windrow_airflow_3_owner;
 GRANT UPDATE ("id") ON "public"."job" TO windrow_airflow_3_owner;
 GRANT UPDATE ("id") ON "public"."log" TO windrow_airflow_3_owner;
 GRANT UPDATE ("jti") ON "public"."revoked_token" TO windrow_airflow_3_owner;
+GRANT UPDATE ("task_instance_id") ON "public"."task_instance_history" TO windrow_airflow_3_owner;
 GRANT UPDATE ("id") ON "public"."task_state_store" TO windrow_airflow_3_owner;
 
 -- The control schema belongs to the owner role, so that its definer functions run with these rights only.
@@ -99,6 +100,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.orphans TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.in_window TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_next TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_scope TO windrow_airflow_3_auditor;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.tries_backlog TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.task_state_backlog TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.asset_state_backlog TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.revoked_token_backlog TO windrow_airflow_3_auditor;
@@ -128,6 +130,8 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.claim_artifacts TO windrow_airflow_3_
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.finish_artifact TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_step TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_purge TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.tries_step TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.tries_purge TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.task_state_step TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.task_state_purge TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.asset_state_step TO windrow_airflow_3_operator;

@@ -113,6 +113,21 @@ WHERE i."state" IN ('success', 'failed')
 GROUP BY 1
 ORDER BY 1;
 
+-- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may go.
+SELECT count(*) AS rows
+FROM "public"."task_instance_history" AS t
+WHERE EXISTS (
+      SELECT FROM "public"."task_instance_history" AS n
+      WHERE n."dag_id" = t."dag_id"
+        AND n."task_id" = t."task_id"
+        AND n."run_id" = t."run_id"
+        AND n."map_index" = t."map_index"
+        AND n."try_number" > t."try_number"
+        AND n."try_number" IS NOT NULL
+      ORDER BY n."try_number"
+      OFFSET 2 LIMIT 1
+  );
+
 -- task_state: rows of task_state_store by their expires_at, whether or not they may go.
 SELECT
     date_trunc('month', i."expires_at") AS ended,

@@ -27,7 +27,19 @@ on_its_servers!(
 );
 
 /// A rule with its table, what its key is, and what else the model reads; times begin with `@`.
-const RULES: [(&str, &str, &[&str]); 7] = [
+const RULES: [(&str, &str, &[&str]); 8] = [
+    (
+        "tries",
+        "task_instance_history",
+        &[
+            "task_instance_id",
+            "dag_id",
+            "task_id",
+            "run_id",
+            "map_index",
+            "try_number",
+        ],
+    ),
     (
         "task_state",
         "task_state_store",
@@ -49,13 +61,17 @@ const RULES: [(&str, &str, &[&str]); 7] = [
     ),
 ];
 
+/// The tasks of the run whose tries are counted.
+const TASKS: [(&str, i32); 3] = [("t", 0), ("t", 1), ("u", -1)];
+
 const HOUR: i64 = 3_600_000_000;
 
-/// The rows of all these tables, and the assets that are active.
+/// The rows of all these tables, the assets that are active, and the earlier tries in which someone was asked.
 #[derive(Clone, Debug, PartialEq)]
 struct World {
     rows: BTreeMap<&'static str, BTreeSet<Row>>,
     active: BTreeSet<i64>,
+    asked: BTreeSet<String>,
 }
 
 impl World {
@@ -90,9 +106,11 @@ impl World {
             "SELECT a.id FROM asset AS a JOIN asset_active AS v ON v.name = a.name AND v.uri = a.uri",
         );
         let active = active.iter().map(|id| id.parse().expect("a number"));
+        let asked = format!("SELECT CAST(ti_history_id AS {text}) FROM hitl_detail_history");
         Self {
             rows,
             active: active.collect(),
+            asked: database.texts(&asked).into_iter().collect(),
         }
     }
 }
@@ -106,6 +124,7 @@ fn key(rule: &str, row: &Row) -> String {
             Value::from(value(row, "key"))
         ),
         "revoked_token" => value(row, "jti").to_owned(),
+        "tries" => value(row, "task_instance_id").to_owned(),
         _ => value(row, "id").to_owned(),
     }
 }
@@ -122,6 +141,29 @@ struct Verdict {
 fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i64) -> Verdict {
     let mut verdict = Verdict::default();
     let before = |days: i64, hours: i64| NOW - days * MICROSECONDS_A_DAY - hours * HOUR;
+    if rule == "tries" {
+        let mut tasks: BTreeMap<_, Vec<(i64, &Row)>> = BTreeMap::new();
+        for row in &world.rows[rule] {
+            let task = ["dag_id", "task_id", "run_id", "map_index"].map(|name| value(row, name));
+            let number = value(row, "try_number").parse().expect("a number");
+            tasks.entry(task).or_default().push((number, row));
+        }
+        for tries in tasks.values_mut() {
+            tries.sort_by_key(|(number, _)| -number);
+            for (_, row) in tries.iter().skip(3) {
+                if held.contains(&(rule, key(rule, row))) {
+                    *verdict.skipped.entry("HELD").or_default() += 1;
+                } else {
+                    verdict
+                        .gone
+                        .entry("surplus")
+                        .or_default()
+                        .insert((*row).clone());
+                }
+            }
+        }
+        return verdict;
+    }
     for row in &world.rows[rule] {
         let has_ended = || ["success", "failed"].contains(&value(row, "state"));
         // In which pass the row may go, by which time, and what that must lie before.
@@ -191,10 +233,21 @@ fn check(
         let gone: BTreeSet<Row> = verdict.gone.values().flatten().cloned().collect();
         let stays: BTreeSet<Row> = before.rows[rule].difference(&gone).cloned().collect();
         assert_eq!(after.rows[rule], stays, "{rule}");
+        // What goes with the rows, before them.
+        let mut tables: BTreeMap<&str, usize> = [(table, gone.len())].into();
+        if rule == "tries" {
+            let mut asked = before.asked.clone();
+            for row in &gone {
+                asked.remove(value(row, "task_instance_id"));
+            }
+            assert_eq!(after.asked, asked);
+            tables.insert("hitl_detail_history", before.asked.len() - asked.len());
+        }
+        let rows: usize = tables.values().sum();
         for document in documents.iter().chain([&run]) {
             let of_rule = of_rule(document, rule);
-            assert_eq!(of_rule["rows"], gone.len(), "{of_rule}");
-            let tables: BTreeMap<&str, usize> = [(table, gone.len())].into();
+            assert_eq!(of_rule["families"], gone.len(), "{of_rule}");
+            assert_eq!(of_rule["rows"], rows, "{of_rule}");
             assert_eq!(of_rule["tables"], json!(tables), "{of_rule}");
             assert_eq!(of_rule["skipped"], json!(verdict.skipped), "{of_rule}");
             for pass in of_rule["passes"].as_array().into_iter().flatten() {
@@ -203,6 +256,7 @@ fn check(
                 assert_eq!(pass["rows"], rows, "{of_rule}");
             }
         }
+        counts.insert(format!("{rule} below"), rows - gone.len());
         for (pass, rows) in verdict.gone {
             counts.insert(format!("{rule} {pass}"), rows.len());
         }
@@ -238,10 +292,11 @@ fn time(random: &mut SmallRng, may_lack: bool) -> String {
 
 /// Fills the tables anew. Answers what is held.
 fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'static str, String)> {
-    let mut statements: Vec<String> = RULES
+    let mut statements: Vec<String> = vec!["DELETE FROM hitl_detail_history".to_owned()];
+    let emptied = RULES
         .iter()
-        .map(|(_, table, _)| format!("DELETE FROM {table}"))
-        .collect();
+        .map(|(_, table, _)| format!("DELETE FROM {table}"));
+    statements.extend(emptied);
     statements.push("DELETE FROM asset_active".to_owned());
     statements.push("DELETE FROM W.hold".to_owned());
     let maybe = |random: &mut SmallRng, words: &[&str]| {
@@ -253,7 +308,7 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
     };
     let mut held = BTreeSet::new();
     let mut hold = |random: &mut SmallRng, rule: &'static str, key: String| {
-        if random.random_bool(0.1) {
+        if random.random_bool(0.25) {
             held.insert((rule, key));
         }
     };
@@ -262,6 +317,17 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
             statements.push(format!(
                 "INSERT INTO asset_active (name, uri) VALUES ('{asset}', '{asset}')"
             ));
+        }
+    }
+    for (at, (task, map_index)) in TASKS.into_iter().enumerate() {
+        for number in 1..random.random_range(2..8) {
+            let place = i32::try_from(at).expect("a small number") * 10 + number;
+            let id = uuid(place);
+            statements.push(format!("INSERT INTO task_instance_history (dag_id, task_id, run_id, map_index, task_instance_id, try_number, pool, pool_slots) VALUES ('a', '{task}', 'run 0', {map_index}, '{id}', {number}, 'p', 1)"));
+            if random.random_bool(0.5) {
+                statements.push(format!("INSERT INTO hitl_detail_history (ti_history_id, options, subject, params, created_at, params_input) VALUES ('{id}', '[]', 's', '{{}}', '2025-01-01', '{{}}')"));
+            }
+            hold(random, "tries", id);
         }
     }
     for id in 1..random.random_range(2..25) {
@@ -351,6 +417,9 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
         ..OLD
     }
     .insert(&mut database);
+    for (at, (task, map_index)) in TASKS.into_iter().enumerate() {
+        database.execute(&format!("INSERT INTO task_instance (dag_id, task_id, run_id, map_index, id, state, try_number, pool, pool_slots, dag_version_id) VALUES ('a', '{task}', 'run 0', {map_index}, '{at:08}-0000-0000-0000-000000000000', 'running', 9, 'p', 1, '00000000000000000000000000000001')"));
+    }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     // Each batch takes much longer where it makes its work tables first.
     let (worlds, batches) = match dialect {
@@ -385,6 +454,8 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
         Dialect::Mysql | Dialect::Mariadb => 1,
     };
     for what in [
+        "tries surplus",
+        "tries below",
         "task_state expired",
         "task_state fallback",
         "asset_state orphan",
@@ -414,7 +485,7 @@ fn the_rows_of_a_real_history_go_as_the_model_says(dialect: Dialect) {
     // By default, what says no expiry stays. No dag has a policy: all rows below the runs stay, too.
     let counts = check(&mut database, &BTreeSet::new(), 0);
     for (rule, ..) in RULES {
-        let gone: usize = ["expired", "orphan", "age"]
+        let gone: usize = ["surplus", "expired", "orphan", "age"]
             .iter()
             .filter_map(|pass| counts.get(&format!("{rule} {pass}")))
             .sum();
@@ -422,6 +493,7 @@ fn the_rows_of_a_real_history_go_as_the_model_says(dialect: Dialect) {
         assert!(gone > 0 && left > 0, "{rule}: {counts:?}");
     }
     assert!(!counts.contains_key("task_state fallback"), "{counts:?}");
+    assert!(counts["tries below"] > 0, "{counts:?}");
     assert!(counts["import_error UNDATED_MEMBER"] > 0, "{counts:?}");
     let crashed =
         "SELECT count(*) FROM job WHERE state = 'running' AND latest_heartbeat < '2025-10-01'";
@@ -518,8 +590,8 @@ fn who_names_no_rule_is_told_which_there_are(dialect: Dialect) {
         (
             "set_policy",
             json!({"scope": "a", "retention": "30d"}),
-            "the option rule is missing: there are 8 rules",
-            "ame one of them: dag_runs, task_state, ",
+            "the option rule is missing: there are 9 rules",
+            "ame one of them: dag_runs, tries, task_state, ",
         ),
         (
             "set_hold",
@@ -548,7 +620,7 @@ fn who_names_no_rule_is_told_which_there_are(dialect: Dialect) {
         (
             "preview",
             json!({"scope": "a"}),
-            "rule task_state has no scopes",
+            "rule tries has no scopes",
             "or name another rule",
         ),
     ] {

@@ -165,7 +165,7 @@ SELECT
         WHEN t.is_last AND t.run_state = 'failed' THEN 'failed'
         ELSE 'success'
     END,
-    1 + (t.run_key % 7 = 0) * 2,
+    CASE WHEN t.run_key % 70 = 0 THEN 7 WHEN t.run_key % 7 = 0 THEN 3 ELSE 1 END,
     3,
     CONCAT('worker-', t.run_key % 4),
     'default_pool',
@@ -179,11 +179,11 @@ SELECT
     t.version
 FROM demo_task AS t;
 
--- Two earlier tries of each task of every seventh run; a person was asked in some of them.
+-- Two earlier tries of each task of every seventh run, six of every seventieth; a person was asked in some of them.
 INSERT INTO task_instance_history (task_instance_id, task_id, dag_id, run_id, map_index, try_number, start_date, end_date, state, pool, pool_slots, dag_version_id)
 SELECT BIN_TO_UUID(UNHEX(LEFT(SHA2(CONCAT('earlier ', t.id, n.number), 256), 32))), t.task, t.dag, t.run, t.map_index, n.number, t.started, t.ended, 'failed', 'default_pool', 1, t.version
 FROM demo_task AS t
-JOIN demo_number AS n ON n.number <= 2
+JOIN demo_number AS n ON n.number <= CASE WHEN t.run_key % 70 = 0 THEN 6 ELSE 2 END
 WHERE t.run_key % 7 = 0;
 
 INSERT INTO hitl_detail_history (ti_history_id, options, subject, params, created_at, params_input)

@@ -16,6 +16,8 @@ pub(super) struct NewestView {
     offset: i64,
     per: String,
     per_name: String,
+    /// Whether the groups are the scopes of the policies.
+    of_scope: bool,
     by: String,
     /// Which rows `i` count among the roots, and which rows `n` do at all.
     of: Vec<String>,
@@ -37,6 +39,11 @@ pub(super) fn view(rule: &Rule, dialect: Dialect) -> Option<NewestView> {
         offset: newest.count - 1,
         per: dialect.ident(&newest.per.name),
         per_name: super::escaped(dialect, &newest.per.name),
+        of_scope: rule
+            .retention
+            .per
+            .as_ref()
+            .is_some_and(|per| per.name == newest.per.name),
         by: dialect.ident(&newest.by.name),
         of: of("i", &newest.of),
         counted_of_i: of("i", &counted),

@@ -107,6 +107,10 @@ BEGIN
 {%- if rule.per and rule.opt_in %}
     SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+{%- if rule.newest and rule.newest.of_scope %}
+    -- The last one of each {{ rule.newest.per_name }} that stays is looked up once, and not for every row.
+    LEFT JOIN LATERAL {{ w::last_that_stays(rule=rule, group="s.scope") | indent }} AS l ON true
+{%- endif %}
     CROSS JOIN LATERAL (
         SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
         FROM {{ rule.table }} AS i
@@ -122,7 +126,9 @@ BEGIN
 {%- if rule.last %}
           AND {{ rule.last.ended }} < s.cutoff
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest and rule.newest.of_scope %}
+          {{ w::not_newest(rule=rule, known=true) | indent(prefix="          ") }}
+{%- elif rule.newest %}
           {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}

@@ -195,12 +195,12 @@ IF v_skipped = 'NOT_A_ROOT' THEN
     END IF;
 {%- endmacro record_purge %}
 
-{#- That root i is older than the last one of its group that stays. A small group has no such one, and stays. -#}
-{% macro older_than_newest(rule, lock) -%}
-(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (
+{#- The place of the last root of a group that stays. A small group has no such one. -#}
+{% macro last_that_stays(rule, group, lock="") -%}
+(
     SELECT n.{{ rule.newest.by }}, n.{{ rule.key }}
     FROM {{ rule.table }} AS n
-    WHERE n.{{ rule.newest.per }} = i.{{ rule.newest.per }}
+    WHERE n.{{ rule.newest.per }} = {{ group }}
       AND n.{{ rule.newest.by }} IS NOT NULL
 {%- for predicate in rule.newest.counted %}
       AND {{ predicate }}
@@ -211,10 +211,15 @@ IF v_skipped = 'NOT_A_ROOT' THEN
     {{ lock }}
 {%- endif %}
 )
+{%- endmacro last_that_stays %}
+
+{#- That root i is older than the last one of its group that stays. Where there is no such one, it stays. -#}
+{% macro older_than_newest(rule, lock) -%}
+(i.{{ rule.newest.by }}, i.{{ rule.key }}) < {{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per, lock=lock) }}
 {%- endmacro older_than_newest %}
 
-{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
-{% macro not_newest(rule) -%}
+{#- That root i, which is final and a candidate, is not among the newest of its group; l is the last one that stays, where it is known. -#}
+{% macro not_newest(rule, known=false) -%}
 -- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
 AND (
     i.{{ rule.newest.per }} IS NULL
@@ -222,7 +227,7 @@ AND (
 {%- if rule.newest.of | length > 0 %}
     OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
+    OR {% if known %}(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::older_than_newest(rule=rule, lock="") | indent }}{% endif %}
 )
 {%- endmacro not_newest %}
 

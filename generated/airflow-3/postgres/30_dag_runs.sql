@@ -44,6 +44,16 @@ BEGIN
     RETURN QUERY
     SELECT r."id", r.ended
     FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s
+    -- The last one of each dag_id that stays is looked up once, and not for every row.
+    LEFT JOIN LATERAL (
+        SELECT n."run_after", n."id"
+        FROM "public"."dag_run" AS n
+        WHERE n."dag_id" = s.scope
+          AND n."run_after" IS NOT NULL
+          AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+        ORDER BY n."run_after" DESC, n."id" DESC
+        LIMIT 1
+    ) AS l ON true
     CROSS JOIN LATERAL (
         SELECT i."id", coalesce(i."end_date", i."updated_at") AS ended
         FROM "public"."dag_run" AS i
@@ -56,15 +66,7 @@ BEGIN
               i."dag_id" IS NULL
               OR i."run_after" IS NULL
               OR (i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
-              OR (i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
+              OR (i."run_after", i."id") < (l."run_after", l."id")
           )
         ORDER BY coalesce(i."end_date", i."updated_at"), i."id"
         LIMIT p_limit
@@ -74,7 +76,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_next(timestamptz, bigint, text, timestamptz, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; dag_runs_judge decides. [body af4952629632]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; dag_runs_judge decides. [body 221f6a249c49]';
 
 -- dag_runs_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --

@@ -11,7 +11,7 @@ use crate::graph::{
     Artifact, Column, Document, Edge, Figure, Graph, Kind, Last, ReportField, Rule, Shared, Single,
     TableId, Window,
 };
-use crate::plan::{self, IndexNeed, Plan, Purge};
+use crate::plan::{self, IndexNeed, Plan, Purge, Step};
 use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
@@ -916,6 +916,10 @@ struct StepView {
     edges: Vec<EdgeView>,
     /// Those that name the key of the parent, or are of the root table itself.
     plain: Vec<EdgeView>,
+    /// The table's own key, if it has one.
+    key: String,
+    /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
+    collected: String,
 }
 
 /// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
@@ -1500,6 +1504,12 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             why: step.why.clone(),
             releases: releases::views(graph, purge, step.table, dialect),
             plain: Vec::new(),
+            key: graph
+                .table(step.table)
+                .key
+                .first()
+                .map_or(String::new(), |key| dialect.ident(&key.name)),
+            collected: collected(graph, purge, step),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
@@ -1733,6 +1743,22 @@ fn stands_in(last: &Last, dialect: Dialect) -> String {
     match &last.otherwise {
         Some(column) => format!("i.{}", dialect.ident(&column.name)),
         None => format!("NULL::{}", dialect.kind(last.time.kind)),
+    }
+}
+
+/// Rows that are found through their parents, and these through theirs, cost a search for each parent: where their keys
+/// were collected, that is not done twice.
+fn collected(graph: &Graph, purge: &Purge, step: &Step) -> String {
+    let root = graph.rules[purge.rule].root;
+    match step.edges.as_slice() {
+        [edge]
+            if edge.parent != root
+                && !edge.names_key(graph)
+                && purge.collects.contains(&step.table) =>
+        {
+            variable(graph, step.table)
+        }
+        _ => String::new(),
     }
 }
 
@@ -2420,6 +2446,8 @@ mod tests {
             table_class: String::new(),
             why: String::new(),
             releases: Vec::new(),
+            key: String::new(),
+            collected: String::new(),
             plain: Vec::new(),
             edges: vec![
                 edge("a", "w"),

@@ -327,7 +327,9 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
     END IF;
 {%- endif %}
     DELETE FROM {{ step.table }} AS t
-{%- if edge.via %}
+{%- if step.collected %}
+    WHERE t.{{ step.key }} = ANY ({{ step.collected }});
+{%- elif edge.via %}
     USING {{ edge.via.table }} AS p
     WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
       AND {{ edge.via.on }};

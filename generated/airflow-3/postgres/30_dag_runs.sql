@@ -663,9 +663,7 @@ BEGIN
 
     -- task_instance_history: rows belong to task_instance.
     DELETE FROM "public"."task_instance_history" AS t
-    USING "public"."task_instance" AS p
-    WHERE p."id" = ANY (k_task_instance)
-      AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+    WHERE t."task_instance_id" = ANY (k_task_instance_history);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     -- Looked for while the rows are there that they name.
     IF v_watched AND EXISTS (
@@ -845,7 +843,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 3751e17cc383]';
+    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 728e6fb62ff2]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)

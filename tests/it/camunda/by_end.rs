@@ -600,7 +600,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let (mut families, mut chains, mut arrays, mut reasons) =
         (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
     let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
-    for seed in 1..=30 {
+    for seed in 1..=20 {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
@@ -642,7 +642,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let enough = enough
         && linked
             .iter()
-            .all(|root| chains[root] > 3 && purged[root] > 8);
+            .all(|root| chains[root] > 3 && purged[root] > 5);
     assert!(
         enough && arrays > 60,
         "{families:?} {chains:?} {arrays} {purged:?}"

@@ -676,9 +676,9 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
 }
 
 /// The realistic history with definitions. Its removal times do not count, nor what it says of tasks that belong to nobody.
-pub(super) fn realistic(dialect: Dialect) -> Camunda {
+pub(super) fn realistic(dialect: Dialect, families: u32) -> Camunda {
     let mut camunda = Camunda::of(dialect, &load(BY_END));
-    camunda.remember(1_000, NOW);
+    camunda.remember(families, NOW);
     // It names no job definitions.
     camunda.execute(
         "INSERT INTO act_re_procdef (id_, key_, version_, history_ttl_)
@@ -692,7 +692,7 @@ pub(super) fn realistic(dialect: Dialect) -> Camunda {
 }
 
 fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
-    let mut camunda = realistic(dialect);
+    let mut camunda = realistic(dialect, 1_000);
     let due = camunda.number(
         "SELECT count(*) FROM act_hi_procinst WHERE end_time_ < '2026-05-02 11:00:00' AND proc_def_key_ <> 'process_7'",
     );

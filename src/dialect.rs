@@ -7,7 +7,7 @@ use sea_query::{
 };
 use serde::Deserialize;
 
-use crate::graph::{Condition, Kind, Literal};
+use crate::graph::{Condition, Kind, Literal, Test};
 
 /// The servers that windrow generates for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -115,20 +115,20 @@ impl Dialect {
         self.expression(Expr::val(value))
     }
 
-    /// A condition on a column: one value with `=`, several with `IN`.
+    /// A condition on a column: one value with `=`, several with `IN`, none with `IS NULL`.
     pub fn condition(self, condition: &Condition) -> String {
         let column = Expr::col(Alias::new(&condition.column.name));
-        let mut literals: Vec<SimpleExpr> = condition
-            .values
-            .iter()
-            .map(|value| match value {
-                Literal::Integer(number) => Expr::val(*number),
-                Literal::Text(text) => Expr::val(text.as_str()),
-            })
-            .collect();
-        self.expression(match literals.len() {
-            1 => column.eq(literals.remove(0)),
-            _ => column.is_in(literals),
+        let literal = |value: &Literal| match value {
+            Literal::Integer(number) => Expr::val(*number),
+            Literal::Text(text) => Expr::val(text.as_str()),
+        };
+        self.expression(match &condition.test {
+            Test::Null => column.is_null(),
+            Test::NotNull => column.is_not_null(),
+            Test::OneOf(values) => match &values[..] {
+                [value] => column.eq(literal(value)),
+                values => column.is_in(values.iter().map(literal).collect::<Vec<SimpleExpr>>()),
+            },
         })
     }
 
@@ -189,13 +189,25 @@ mod tests {
 
     #[test]
     fn conditions_name_one_value_or_several() {
-        let condition = |values: &[i64]| Condition {
+        let of = |test: Test| Condition {
             column: Column {
                 name: "state".to_owned(),
                 kind: Kind::Integer,
             },
-            values: values.iter().copied().map(Literal::Integer).collect(),
+            test,
         };
+        let condition = |values: &[i64]| {
+            let values = values.iter().copied().map(Literal::Integer);
+            of(Test::OneOf(values.collect()))
+        };
+        assert_eq!(
+            Dialect::Mysql.condition_of("i", &of(Test::Null)),
+            "i.`state` IS NULL"
+        );
+        assert_eq!(
+            Dialect::Postgres.condition_of("i", &of(Test::NotNull)),
+            "i.\"state\" IS NOT NULL"
+        );
         assert_eq!(
             Dialect::Mysql.condition_of("i", &condition(&[0])),
             "i.`state` = 0"

@@ -12,7 +12,7 @@ use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
 use crate::graph::{
-    Column, Definition, Edge, Graph, Kind, Need, Rule, Single, Stamp, Table, Timed,
+    Column, Condition, Definition, Edge, Graph, Kind, Need, Rule, Single, Stamp, Table, Test, Timed,
 };
 use crate::plan;
 use crate::render::home;
@@ -206,13 +206,11 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     for rule in &graph.rules {
         let root = graph.table(rule.root);
         if let Some(live) = catalog.tables.get(&root.name) {
-            let conditions = rule
-                .candidates
-                .iter()
-                .chain(&rule.r#final)
-                .map(|condition| &condition.column);
-            for column in conditions
-                .chain([&rule.end_time])
+            let newest = rule.newest.iter().flat_map(|newest| &newest.of);
+            for condition in rule.candidates.iter().chain(&rule.r#final).chain(newest) {
+                condition_finding(root, condition, catalog.dialect, live, &mut found);
+            }
+            for column in std::iter::once(&rule.end_time)
                 .chain(&rule.otherwise)
                 .chain(rule.last.iter().flat_map(|last| &last.otherwise))
                 .chain(&rule.retention.per)
@@ -483,6 +481,24 @@ fn unique_finding(table: &Table, key: &[Column], live: &CatalogTable, found: &mu
         } else {
             error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
         });
+    }
+}
+
+fn condition_finding(
+    table: &Table,
+    condition: &Condition,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let column = &condition.column;
+    match &condition.test {
+        Test::OneOf(_) => column_finding(table, column, dialect, live, found),
+        // Any type has a NULL.
+        Test::Null | Test::NotNull if live.column(&column.name).is_none() => {
+            found.push(missing_column(&table.name, &column.name, live));
+        }
+        Test::Null | Test::NotNull => {}
     }
 }
 
@@ -826,10 +842,9 @@ fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
 
 /// The columns that tell which roots of a rule are the newest.
 fn newest_columns(rule: &Rule) -> impl Iterator<Item = &Column> {
-    rule.newest.iter().flat_map(|newest| {
-        let of = newest.of.iter().map(|condition| &condition.column);
-        of.chain([&newest.per, &newest.by])
-    })
+    rule.newest
+        .iter()
+        .flat_map(|newest| [&newest.per, &newest.by])
 }
 
 /// The parts of an index as the catalog has them: a column, or what stands for it together with another one.

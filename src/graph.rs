@@ -255,13 +255,35 @@ impl Rule {
     }
 }
 
-/// `column` has one of `values`. NULL never matches.
+/// What a column of a row must hold.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// Column of the rule's root table.
+    /// Column of the rule's root table. Where only NULL is asked for, its type does not matter.
     pub column: Column,
-    /// At least one value, all integers or all texts.
-    pub values: Vec<Literal>,
+    /// What it must hold.
+    pub test: Test,
+}
+
+/// What a column must hold.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// One of these values, at least one, all integers or all texts. NULL never matches.
+    OneOf(Vec<Literal>),
+    /// NULL.
+    Null,
+    /// Anything but NULL.
+    NotNull,
+}
+
+impl Condition {
+    /// Whether the column holds the same in all rows that match, so that an index may begin with it.
+    pub fn is_constant(&self) -> bool {
+        match &self.test {
+            Test::OneOf(values) => values.len() == 1,
+            Test::Null => true,
+            Test::NotNull => false,
+        }
+    }
 }
 
 /// Rows of another table that say when a row of the root table ended: with the last of them. Its end is unknown while one

@@ -306,7 +306,7 @@ fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
     }
     let mut whole_columns = columns.clone();
     for condition in eligible(rule) {
-        if condition.values.len() == 1 && !whole_columns.contains(&condition.column.name) {
+        if condition.is_constant() && !whole_columns.contains(&condition.column.name) {
             whole_columns.push(condition.column.name);
         }
     }
@@ -357,7 +357,7 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
     let mut whole_columns = columns.clone();
     for condition in &conditions {
         let name = &condition.column.name;
-        if condition.values.len() == 1 && !whole_columns.contains(name) {
+        if condition.is_constant() && !whole_columns.contains(name) {
             whole_columns.push(name.clone());
         }
     }
@@ -393,7 +393,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
             }
             let mut whole_columns: Vec<String> = conditions
                 .iter()
-                .filter(|condition| condition.values.len() == 1)
+                .filter(|condition| condition.is_constant())
                 .map(|condition| condition.column.name.clone())
                 .collect();
             whole_columns.push(column.clone());
@@ -449,7 +449,7 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
     let conditions = &rule.candidates;
     let equal: Vec<String> = conditions
         .iter()
-        .filter(|condition| condition.values.len() == 1)
+        .filter(|condition| condition.is_constant())
         .map(|condition| condition.column.name.clone())
         .collect();
     let need = |along: &[&Column], null: Option<&Column>, why: String| {

@@ -829,7 +829,7 @@ struct RuleView {
     links: Vec<LinkView>,
     /// The columns by which rows of the root table name each other.
     uppers: Vec<String>,
-    /// Whether every row of the root table is a root, also those below another: a purge of that one takes them with it.
+    /// Whether rows below another are roots, too: a purge of that one takes them with it.
     nested: bool,
     level_columns: String,
     collects: Vec<CollectView>,
@@ -1703,7 +1703,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .links_within()
             .map(|link| dialect.ident(&link.parent.name))
             .collect(),
-        nested: rule.candidates.is_empty() && !rule.hierarchy.is_empty(),
+        nested: nested(rule),
         level_columns: level_columns.join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
@@ -1727,6 +1727,13 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         report_run: report(Document::Run),
         name: rule.name.clone(),
     }
+}
+
+/// Whether rows below another are roots, too: where every row is one, and where the rows say themselves what they are below.
+fn nested(rule: &Rule) -> bool {
+    let mut links = rule.hierarchy.iter();
+    !rule.hierarchy.is_empty()
+        && (rule.candidates.is_empty() || links.all(|link| link.table == rule.root))
 }
 
 /// When row `i` of the root table ended.

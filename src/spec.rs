@@ -14,7 +14,8 @@ use std::fmt;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -132,11 +133,13 @@ pub struct Rule {
     /// The table of the roots.
     #[schemars(with = "String")]
     pub root: Option<Text>,
-    /// Which rows of the root table are roots: `column = value(s)`. Every row if left out.
+    /// Which rows of the root table are roots: `column = value(s)`, or `column = { null = true }` for rows in which it is
+    /// NULL. Every row if left out.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Values>")]
     pub candidates: BTreeMap<Text, Spanned<Values>>,
-    /// Which rows of the root table are final: `column = value(s)`.
+    /// Which rows of the root table are final: `column = value(s)`, or `column = { null = false }` for rows in which it is
+    /// not NULL.
     #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// When a row of the root table ended: `column [timestamp | timestamptz]`. With `else other_column` that one stands in
@@ -463,9 +466,11 @@ pub struct Report {
     pub run: BTreeMap<Text, Text>,
 }
 
-/// What a column of a condition may hold: one value or several of one kind.
+/// What a column of a condition may hold: one value, several of one kind, or whether it holds any.
 #[derive(Clone, Debug)]
 pub enum Values {
+    /// `{ null = true }`: the column is NULL; `{ null = false }`: it is not.
+    Null(bool),
     /// A single value.
     One(Scalar),
     /// An array.
@@ -550,7 +555,21 @@ impl<'de> Deserialize<'de> for Values {
         impl<'de> Visitor<'de> for ValuesVisitor {
             type Value = Values;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a whole number, a text, or an array of one of these")
+                formatter.write_str(
+                    "a whole number, a text, an array of one of these, or `{ null = true }`",
+                )
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Values, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(
+                    deny_unknown_fields,
+                    expecting = "`{ null = true }` or `{ null = false }`"
+                )]
+                struct Null {
+                    null: bool,
+                }
+                let read = Null::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Values::Null(read.null))
             }
             fn visit_i64<E: Error>(self, value: i64) -> Result<Values, E> {
                 Ok(Values::One(Scalar::Integer(value)))
@@ -624,11 +643,12 @@ impl JsonSchema for Values {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "One value or several of one kind.",
+            "description": "One value, several of one kind, or whether the column is NULL.",
             "anyOf": [
                 { "type": "integer" },
                 { "type": "string" },
                 { "type": "array", "items": { "type": "integer" }, "minItems": 1, "uniqueItems": true },
+                { "type": "object", "properties": { "null": { "type": "boolean" } }, "required": ["null"], "additionalProperties": false },
                 { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
             ],
         })

@@ -15,7 +15,7 @@ use crate::graph::names;
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Artifact, Column, Condition, Document, Figure, Kind, Limits, Link, Literal, Newest,
-    ReportField, Rule, Shared, TableId,
+    ReportField, Rule, Shared, TableId, Test,
 };
 use crate::spec::grammar::{self, ColumnText, FigureText, LinkText};
 use crate::spec::{self, Scalar, Spec, Text, Values, in_file_order};
@@ -247,7 +247,16 @@ fn condition(
 ) -> Condition {
     names::identifier(column, "column", diagnostics);
     let shown = column.get_ref().escape_debug();
+    let of = |kind: Kind, test: Test| Condition {
+        column: Column {
+            name: column.get_ref().clone(),
+            kind,
+        },
+        test,
+    };
     let listed: Vec<(&Scalar, Span)> = match values.get_ref() {
+        Values::Null(true) => return of(Kind::Varchar, Test::Null),
+        Values::Null(false) => return of(Kind::Varchar, Test::NotNull),
         Values::One(value) => vec![(value, values.span())],
         Values::Many(values) => values
             .iter()
@@ -313,13 +322,7 @@ fn condition(
         Scalar::Integer(number) => Literal::Integer(*number),
         Scalar::Text(text) => Literal::Text(text.clone()),
     });
-    Condition {
-        column: Column {
-            name: column.get_ref().clone(),
-            kind,
-        },
-        values: literals.collect(),
-    }
+    of(kind, Test::OneOf(literals.collect()))
 }
 
 fn end_time(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Column> {

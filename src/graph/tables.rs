@@ -359,8 +359,12 @@ fn edges(
             resolved.unclear_edges.insert(child);
             continue;
         };
-        let same =
-            |other: &Edge| other.columns() == found.columns() && other.parent == found.parent;
+        // A parent that names the row may do so by several columns.
+        let same = |other: &Edge| {
+            other.columns() == found.columns()
+                && other.parent == found.parent
+                && (other.parent_column == found.parent_column || !other.alone || !found.alone)
+        };
         if let Some(first) = edges.iter().position(same) {
             diagnostics.push(
                 Diagnostic::error(

@@ -43,7 +43,9 @@ no key at all. Only where rows go one by one (`expiry`, `orphan`, `keep-last`, a
     ),
     (
         "duplicate-edge",
-        "The same column names the same parent twice under `parents`. One edge says everything.",
+        "\
+The same column names the same parent twice under `parents`. One edge says everything. Only a parent that names the row \
+itself (`or alone`) may do so by several columns of its own.",
     ),
     (
         "duplicate-key",

@@ -718,14 +718,15 @@ BEGIN
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');
     SET v_oldest = {{ w::time_of_row(time="v_eldest", zoned=rule.single.oldest_is_zoned) }};
-
 {%- if rule.single.family %}
+
     CALL {{ control }}.{{ rule.name }}_rows(v_rows);
 {%- for step in rule.steps %}
     SET v_rows_{{ step.position }} = JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
 {%- endfor %}
     SET v_sum = {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %} + {% endif %}{% endfor %};
 {%- else %}
+
     SET v_rows_1 = v_families;
     SET v_rows = CONCAT('[', v_rows_1, ']');
     SET v_sum = v_families;

@@ -750,6 +750,7 @@ BEGIN
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');
     SET v_oldest = COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_eldest, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null');
+
     SET v_rows_1 = v_families;
     SET v_rows = CONCAT('[', v_rows_1, ']');
     SET v_sum = v_families;

@@ -101,6 +101,42 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- decisions: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_camunda7_end_time.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_decisions, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_camunda7_end_time'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_decisions'
+    ),
+    'ADD CONSTRAINT policy_decisions CHECK (',
+    '(CASE WHEN rule <> \'decisions\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^.+[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- batches: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_camunda7_end_time.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_batches, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_camunda7_end_time'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_batches'
+    ),
+    'ADD CONSTRAINT policy_batches CHECK (',
+    '(CASE WHEN rule <> \'batches\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^.+[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- task_metrics: the minimum retention is 370 days; it stands in the spec. An earlier constraint is replaced.
 SET @windrow_statement = CONCAT(
     'ALTER TABLE windrow_camunda7_end_time.policy ',
@@ -342,7 +378,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body e9e0daa04a50]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body e38a70fc0417]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -359,6 +395,18 @@ BEGIN
             WHEN 'case_instances.lock_timeout' THEN 100
             WHEN 'case_instances.retries' THEN 3
             WHEN 'case_instances.ledger_days' THEN 400
+            WHEN 'decisions.batch_families' THEN 200
+            WHEN 'decisions.run_families' THEN 1000000
+            WHEN 'decisions.time_budget' THEN 1800
+            WHEN 'decisions.lock_timeout' THEN 100
+            WHEN 'decisions.retries' THEN 3
+            WHEN 'decisions.ledger_days' THEN 400
+            WHEN 'batches.batch_families' THEN 200
+            WHEN 'batches.run_families' THEN 100000
+            WHEN 'batches.time_budget' THEN 1800
+            WHEN 'batches.lock_timeout' THEN 100
+            WHEN 'batches.retries' THEN 3
+            WHEN 'batches.ledger_days' THEN 400
             WHEN 'task_metrics.batch_rows' THEN 5000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -435,15 +483,15 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body d251296ca18b]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body bd000b370209]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
     IF v_rule IS NULL THEN
-        CALL windrow_camunda7_end_time.refuse('the option rule is missing: there are 3 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'task_metrics')));
+        CALL windrow_camunda7_end_time.refuse('the option rule is missing: there are 5 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics')));
     END IF;
-    IF v_rule IS NULL OR v_rule NOT IN ('process_instances', 'case_instances', 'task_metrics') THEN
-        CALL windrow_camunda7_end_time.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'task_metrics')));
+    IF v_rule IS NULL OR v_rule NOT IN ('process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics') THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics')));
     END IF;
     SET o_rule = v_rule;
 END$$
@@ -454,7 +502,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 5a4a0c2297f6]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 29544a435cd6]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'process_instances' THEN
@@ -475,6 +523,24 @@ BEGIN
             CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_CASEINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_CASEINST.ID_');
         END IF;
     END IF;
+    IF p_rule = 'decisions' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_DECINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_DECINST.ID_');
+        END IF;
+    END IF;
+    IF p_rule = 'batches' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_BATCH', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_BATCH.ID_');
+        END IF;
+    END IF;
     IF p_rule = 'task_metrics' THEN
         -- A number that looks like a key may still be beyond the range of the column.
         IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
@@ -492,7 +558,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 2f41d2c4c913]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 2ff4ca1d64c1]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'process_instances' THEN
@@ -511,6 +577,22 @@ BEGIN
             CALL windrow_camunda7_end_time.refuse(CONCAT('not a scope of rule case_instances: ', QUOTE(p_scope)), 'a scope is a value of ACT_HI_CASEINST.CASE_DEF_ID_');
         END IF;
     END IF;
+    IF p_rule = 'decisions' THEN
+        IF p_scope REGEXP '^.+\\z' AND CHAR_LENGTH(p_scope) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a scope of rule decisions: ', QUOTE(p_scope)), 'a scope is a value of ACT_HI_DECINST.DEC_DEF_ID_');
+        END IF;
+    END IF;
+    IF p_rule = 'batches' THEN
+        IF p_scope REGEXP '^.+\\z' AND CHAR_LENGTH(p_scope) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a scope of rule batches: ', QUOTE(p_scope)), 'a scope is a value of ACT_HI_BATCH.TYPE_');
+        END IF;
+    END IF;
     IF p_rule = 'task_metrics' THEN
         CALL windrow_camunda7_end_time.refuse('rule task_metrics has no scopes', 'leave the option scope out, or name another rule');
     END IF;
@@ -522,7 +604,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 0fdbed7edb97]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 962150d41f92]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -556,6 +638,22 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_camunda7_end_time.check_scope('case_instances', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'decisions') = 'decisions' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule decisions'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_camunda7_end_time.check_scope('decisions', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'batches') = 'batches' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule batches'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_camunda7_end_time.check_scope('batches', v_scope);
         END IF;
     END IF;
     IF COALESCE(v_rule, 'task_metrics') = 'task_metrics' THEN

@@ -10,6 +10,32 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
+-- Rule batches reads the roots that are final, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_BATCH` ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_BATCH'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'END_TIME_'), (2, 'ID_'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.ignored = 'NO'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 2
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_BATCH'
+          AND s.index_name = 'windrow_ACT_HI_BATCH_END_TIME__ID_'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
@@ -56,6 +82,58 @@ SET @windrow_statement = (
         WHERE s.table_schema = 'camunda7'
           AND s.table_name = 'ACT_HI_CASEINST'
           AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Rule decisions reads the roots that are final, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST` ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`, `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_DECINST'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'DEC_DEF_ID_'), (2, 'PROC_INST_ID_'), (3, 'CASE_INST_ID_'), (4, 'EVAL_TIME_'), (5, 'ID_'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.ignored = 'NO'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 5
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_DECINST'
+          AND s.index_name = 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- ACT_HI_INCIDENT is searched by the rows of ACT_HI_BATCH that go.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_INCIDENT'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'JOB_DEF_ID_'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.ignored = 'NO'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 1
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_INCIDENT'
+          AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_'
     ) AS l
 );
 PREPARE windrow_statement FROM @windrow_statement;

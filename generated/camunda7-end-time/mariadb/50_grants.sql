@@ -26,6 +26,7 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camund_849269ce_owner`;
+GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_BATCH` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_CASEACTINST` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_CASEINST` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_COMMENT` TO `windrow_camund_849269ce_owner`;
@@ -47,6 +48,7 @@ GRANT SELECT ON `camunda7`.`ACT_RU_JOB` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_RU_TASK_METER_LOG` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_VARIABLE` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RE_CASE_DEF` TO `windrow_camund_849269ce_owner`;
+GRANT SELECT ON `camunda7`.`ACT_RE_DECISION_DEF` TO `windrow_camund_849269ce_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RE_PROCDEF` TO `windrow_camund_849269ce_owner`;
 
 -- A role does not see the bodies of its own routines without it; verify() compares them.

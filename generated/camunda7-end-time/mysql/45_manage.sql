@@ -371,7 +371,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1415757e8653]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 45c84ba2601f]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -399,6 +399,14 @@ BEGIN
     END IF;
     IF v_rule = 'case_instances' THEN
         SET v_default = NULL;
+        SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'decisions' THEN
+        SET v_default = NULL;
+        SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'batches' THEN
+        SET v_default = 7776000;
         SET v_minimum = 86400;
     END IF;
     IF v_rule = 'task_metrics' THEN
@@ -457,7 +465,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body c953b8a1d8f0]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 79b881d772c4]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -505,6 +513,28 @@ BEGIN
         SET v_exists = (
             SELECT COUNT(*)
             FROM `camunda7`.`ACT_HI_CASEINST` AS i
+            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`ID_` = h.`key`
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'decisions' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `camunda7`.`ACT_HI_DECINST` AS i
+            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`ID_` = h.`key`
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'batches' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `camunda7`.`ACT_HI_BATCH` AS i
             STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
             WHERE h.rule = v_rule
               AND h.`key` = v_key
@@ -763,7 +793,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body a2d9b6a41252]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 992ce1c8779b]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -868,6 +898,20 @@ BEGIN
     INSERT INTO windrow_camunda7_end_time.work_routine (name)
     VALUES
         ('arm'),
+        ('batches_batch'),
+        ('batches_close'),
+        ('batches_doubt'),
+        ('batches_finish'),
+        ('batches_judge'),
+        ('batches_next'),
+        ('batches_open'),
+        ('batches_preview'),
+        ('batches_purge'),
+        ('batches_rows'),
+        ('batches_scope'),
+        ('batches_step'),
+        ('batches_undated'),
+        ('batches_work'),
         ('case_instances_batch'),
         ('case_instances_close'),
         ('case_instances_doubt'),
@@ -889,6 +933,20 @@ BEGIN
         ('check_scope'),
         ('claim_artifacts'),
         ('count_orphans'),
+        ('decisions_batch'),
+        ('decisions_close'),
+        ('decisions_doubt'),
+        ('decisions_finish'),
+        ('decisions_judge'),
+        ('decisions_next'),
+        ('decisions_open'),
+        ('decisions_preview'),
+        ('decisions_purge'),
+        ('decisions_rows'),
+        ('decisions_scope'),
+        ('decisions_step'),
+        ('decisions_undated'),
+        ('decisions_work'),
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
@@ -1003,6 +1061,10 @@ BEGIN
                 COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
                 COALESCE(s.index_name = w.index_name, false) AS found
             FROM (
+                SELECT 'ACT_HI_BATCH' AS table_name, 'windrow_ACT_HI_BATCH_END_TIME__ID_' AS index_name, 2 AS width, 1 AS place, 'END_TIME_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_BATCH' AS table_name, 'windrow_ACT_HI_BATCH_END_TIME__ID_' AS index_name, 2 AS width, 2 AS place, 'ID_' AS column_name
+                UNION ALL
                 SELECT 'ACT_HI_CASEACTINST' AS table_name, 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
                 UNION ALL
                 SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 1 AS place, 'CASE_DEF_ID_' AS column_name
@@ -1012,6 +1074,18 @@ BEGIN
                 SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 3 AS place, 'CLOSE_TIME_' AS column_name
                 UNION ALL
                 SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 4 AS place, 'ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 1 AS place, 'DEC_DEF_ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 2 AS place, 'PROC_INST_ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 3 AS place, 'CASE_INST_ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 4 AS place, 'EVAL_TIME_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 5 AS place, 'ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
                 UNION ALL
                 SELECT 'ACT_HI_OP_LOG' AS table_name, 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
                 UNION ALL
@@ -1042,6 +1116,10 @@ BEGIN
         SELECT 'process_instances' AS rule, 86400 AS minimum
         UNION ALL
         SELECT 'case_instances' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'decisions' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'batches' AS rule, 86400 AS minimum
         UNION ALL
         SELECT 'task_metrics' AS rule, 31968000 AS minimum
     ) AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
@@ -1243,6 +1321,56 @@ FROM (
         WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
           AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
           AND i.`STATE_` = 9
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'decisions'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`EVAL_TIME_` AS ended
+        FROM windrow_camunda7_end_time.policy AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = p.scope
+        WHERE p.rule = 'decisions'
+          AND p.enabled
+          AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+          AND i.`PROC_INST_ID_` IS NULL
+          AND i.`CASE_INST_ID_` IS NULL
+          AND i.`EVAL_TIME_` IS NOT NULL
+        UNION ALL
+        SELECT i.`EVAL_TIME_`
+        FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = d.`ID_`
+        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
+          AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+          AND i.`PROC_INST_ID_` IS NULL
+          AND i.`CASE_INST_ID_` IS NULL
+          AND i.`EVAL_TIME_` IS NOT NULL
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'batches'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`END_TIME_` AS ended
+        FROM `camunda7`.`ACT_HI_BATCH` AS i
+        LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
+        LEFT JOIN (
+        SELECT 'instance-deletion' AS scope, 2592000 AS seconds
+        UNION ALL SELECT 'set-job-retries', 604800
+    ) AS d ON d.scope = i.`TYPE_`
+        WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
+          AND i.`END_TIME_` < CASE
+              WHEN p.rule IS NOT NULL THEN IF(p.enabled, UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND, NULL)
+              WHEN d.scope IS NOT NULL THEN UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.seconds, 86400) + 3600 SECOND
+              ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
+          END
+          AND i.`END_TIME_` IS NOT NULL
         LIMIT 1000000
     ) AS n
 ) AS b

@@ -57,6 +57,28 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_INCIDENT'
+      AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST` DROP INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_DECINST'
+      AND s.index_name = 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'camunda7'
@@ -73,6 +95,17 @@ SET @windrow_statement = (
     WHERE s.table_schema = 'camunda7'
       AND s.table_name = 'ACT_HI_CASEACTINST'
       AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_BATCH` DROP INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_BATCH'
+      AND s.index_name = 'windrow_ACT_HI_BATCH_END_TIME__ID_'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

@@ -147,6 +147,10 @@ FROM (
             COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
             COALESCE(s.index_name = w.index_name, false) AS found
         FROM (
+            SELECT 'ACT_HI_BATCH' AS table_name, 'windrow_ACT_HI_BATCH_END_TIME__ID_' AS index_name, 2 AS width, 1 AS place, 'END_TIME_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_BATCH' AS table_name, 'windrow_ACT_HI_BATCH_END_TIME__ID_' AS index_name, 2 AS width, 2 AS place, 'ID_' AS column_name
+            UNION ALL
             SELECT 'ACT_HI_CASEACTINST' AS table_name, 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
             UNION ALL
             SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 1 AS place, 'CASE_DEF_ID_' AS column_name
@@ -156,6 +160,18 @@ FROM (
             SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 3 AS place, 'CLOSE_TIME_' AS column_name
             UNION ALL
             SELECT 'ACT_HI_CASEINST' AS table_name, 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_' AS index_name, 4 AS width, 4 AS place, 'ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 1 AS place, 'DEC_DEF_ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 2 AS place, 'PROC_INST_ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 3 AS place, 'CASE_INST_ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 4 AS place, 'EVAL_TIME_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DECINST' AS table_name, 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb' AS index_name, 5 AS width, 5 AS place, 'ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
             UNION ALL
             SELECT 'ACT_HI_OP_LOG' AS table_name, 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
             UNION ALL
@@ -213,6 +229,26 @@ SELECT
     COUNT(*) AS roots
 FROM `camunda7`.`ACT_HI_CASEINST` AS i
 WHERE i.`STATE_` = 9
+GROUP BY 1
+ORDER BY 1;
+
+-- decisions: final roots by age, whether or not their family may go.
+SELECT
+    DATE_FORMAT(i.`EVAL_TIME_`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `camunda7`.`ACT_HI_DECINST` AS i
+WHERE i.`PROC_INST_ID_` IS NULL
+  AND i.`CASE_INST_ID_` IS NULL
+  AND i.`EVAL_TIME_` IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- batches: final roots by age, whether or not their family may go.
+SELECT
+    DATE_FORMAT(i.`END_TIME_`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `camunda7`.`ACT_HI_BATCH` AS i
+WHERE i.`END_TIME_` IS NOT NULL
 GROUP BY 1
 ORDER BY 1;
 

@@ -65,6 +65,30 @@ ALTER TABLE windrow_camunda7_end_time.policy
 COMMENT ON CONSTRAINT policy_case_instances ON windrow_camunda7_end_time.policy IS
     'The minimum retention of rule case_instances is 1 days; it stands in the spec.';
 ALTER TABLE windrow_camunda7_end_time.policy
+    DROP CONSTRAINT IF EXISTS policy_decisions;
+ALTER TABLE windrow_camunda7_end_time.policy
+    ADD CONSTRAINT policy_decisions CHECK (
+        CASE
+            WHEN rule <> 'decisions' THEN true
+            WHEN retention_seconds < 86400 OR scope !~ '^.+$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_decisions ON windrow_camunda7_end_time.policy IS
+    'The minimum retention of rule decisions is 1 days; it stands in the spec.';
+ALTER TABLE windrow_camunda7_end_time.policy
+    DROP CONSTRAINT IF EXISTS policy_batches;
+ALTER TABLE windrow_camunda7_end_time.policy
+    ADD CONSTRAINT policy_batches CHECK (
+        CASE
+            WHEN rule <> 'batches' THEN true
+            WHEN retention_seconds < 86400 OR scope !~ '^.+$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_batches ON windrow_camunda7_end_time.policy IS
+    'The minimum retention of rule batches is 1 days; it stands in the spec.';
+ALTER TABLE windrow_camunda7_end_time.policy
     DROP CONSTRAINT IF EXISTS policy_task_metrics;
 ALTER TABLE windrow_camunda7_end_time.policy
     ADD CONSTRAINT policy_task_metrics CHECK (
@@ -273,6 +297,18 @@ AS $windrow$
             WHEN 'case_instances.lock_timeout' THEN 100
             WHEN 'case_instances.retries' THEN 3
             WHEN 'case_instances.ledger_days' THEN 400
+            WHEN 'decisions.batch_families' THEN 200
+            WHEN 'decisions.run_families' THEN 1000000
+            WHEN 'decisions.time_budget' THEN 1800
+            WHEN 'decisions.lock_timeout' THEN 100
+            WHEN 'decisions.retries' THEN 3
+            WHEN 'decisions.ledger_days' THEN 400
+            WHEN 'batches.batch_families' THEN 200
+            WHEN 'batches.run_families' THEN 100000
+            WHEN 'batches.time_budget' THEN 1800
+            WHEN 'batches.lock_timeout' THEN 100
+            WHEN 'batches.retries' THEN 3
+            WHEN 'batches.ledger_days' THEN 400
             WHEN 'task_metrics.batch_rows' THEN 5000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -283,7 +319,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body c7ba9d8a53cd]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 918db3acbc22]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_options(p_options jsonb, p_known text[])
@@ -316,7 +352,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY['process_instances', 'case_instances', 'task_metrics'];
+    v_rules constant text[] := ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'];
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
@@ -334,4 +370,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body 240f669f2f3a]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body 420f2996a35c]';

@@ -7,6 +7,11 @@ SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
 
+-- Rule batches reads the roots that are final, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_batch_end_time__id_"
+    ON "public"."act_hi_batch" ("end_time_", "id_")
+    WHERE "end_time_" IS NOT NULL;
+
 -- act_hi_caseactinst is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_"
     ON "public"."act_hi_caseactinst" ("case_inst_id_");
@@ -15,6 +20,17 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id_"
     ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_")
     WHERE "state_" = 9;
+
+-- Rule decisions reads the roots that are final, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval_time__id_"
+    ON "public"."act_hi_decinst" ("dec_def_id_", "eval_time_", "id_")
+    WHERE "proc_inst_id_" IS NULL
+      AND "case_inst_id_" IS NULL
+      AND "eval_time_" IS NOT NULL;
+
+-- act_hi_incident is searched by the rows of act_hi_batch that go.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_"
+    ON "public"."act_hi_incident" ("job_def_id_");
 
 -- act_hi_op_log is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_"

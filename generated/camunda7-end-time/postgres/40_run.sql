@@ -116,6 +116,22 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule case_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_caseinst.case_def_id_.';
     END IF;
+    IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'decisions') = 'decisions' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule decisions', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ->> 'scope' !~ '^.+$' AND coalesce(p_options ->> 'rule', 'decisions') = 'decisions' THEN
+        RAISE EXCEPTION 'not a scope of rule decisions: %', quote_literal(p_options ->> 'scope')
+            USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_decinst.dec_def_id_.';
+    END IF;
+    IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'batches') = 'batches' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule batches', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ->> 'scope' !~ '^.+$' AND coalesce(p_options ->> 'rule', 'batches') = 'batches' THEN
+        RAISE EXCEPTION 'not a scope of rule batches: %', quote_literal(p_options ->> 'scope')
+            USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_batch.type_.';
+    END IF;
     IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 31968000 AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule task_metrics', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 370 days; it stands in the spec.';
@@ -144,7 +160,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 80a48389fa1a]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 7baac09cdb37]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
@@ -373,6 +389,24 @@ AS $windrow$
                 ]
             ),
             (
+                'decisions',
+                ARRAY[
+                    'act_ge_bytearray',
+                    'act_hi_dec_in',
+                    'act_hi_dec_out',
+                    'act_hi_decinst'
+                ]
+            ),
+            (
+                'batches',
+                ARRAY[
+                    'act_hi_incident',
+                    'act_ge_bytearray',
+                    'act_hi_job_log',
+                    'act_hi_batch'
+                ]
+            ),
+            (
                 'task_metrics',
                 ARRAY[
                     'act_ru_task_meter_log'
@@ -382,7 +416,7 @@ AS $windrow$
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body 376ec47ceeb8]';
+    'Opens the progress rows of run p_run, for one rule or all. [body ad614851bd88]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_end(p_run bigint, p_reasons text[])
@@ -400,7 +434,7 @@ BEGIN
         RETURN windrow_camunda7_end_time.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'process_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.process_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -408,7 +442,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'case_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.case_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -416,7 +450,23 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_metrics')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'decisions')] = 'nothing left' THEN
+        PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'decisions', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN LATERAL windrow_camunda7_end_time.decisions_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'batches')] = 'nothing left' THEN
+        PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'batches', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN LATERAL windrow_camunda7_end_time.batches_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_metrics')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'task_metrics', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.task_metrics_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -453,6 +503,8 @@ BEGIN
             CASE p.rule
                 WHEN 'process_instances' THEN windrow_camunda7_end_time.process_instances_rows(p.gone::text[])
                 WHEN 'case_instances' THEN windrow_camunda7_end_time.case_instances_rows(p.gone::text[])
+                WHEN 'decisions' THEN windrow_camunda7_end_time.decisions_rows(p.gone::text[])
+                WHEN 'batches' THEN windrow_camunda7_end_time.batches_rows(p.gone::text[])
             END AS rows
         FROM windrow_camunda7_end_time.run_rule AS p
         WHERE p.run_id = p_run
@@ -472,7 +524,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 0332ed9cc56b]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body ac83d67483d1]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_result(p_run bigint)
@@ -550,6 +602,40 @@ AS $windrow$
                         'skipped_samples', f.skipped_samples,
                         'failures', f.failures
                     )
+                    WHEN 'decisions' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
+                            'act_hi_dec_in', f.table_rows[array_position(f.table_names, 'act_hi_dec_in')],
+                            'act_hi_dec_out', f.table_rows[array_position(f.table_names, 'act_hi_dec_out')],
+                            'act_hi_decinst', f.table_rows[array_position(f.table_names, 'act_hi_decinst')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'batches' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'act_hi_incident', f.table_rows[array_position(f.table_names, 'act_hi_incident')],
+                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
+                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')],
+                            'act_hi_batch', f.table_rows[array_position(f.table_names, 'act_hi_batch')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                     WHEN 'task_metrics' THEN json_build_object(
                         'rule', f.rule,
                         'families', f.families,
@@ -565,7 +651,7 @@ AS $windrow$
                         'failures', f.failures
                     )
                 END
-                ORDER BY array_position(ARRAY['process_instances', 'case_instances', 'task_metrics'], f.rule)
+                ORDER BY array_position(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'], f.rule)
             )
             FROM (
                 SELECT
@@ -598,7 +684,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body 431adee760e7]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body b4ec54fc4c7d]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -623,7 +709,7 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['process_instances', 'case_instances', 'task_metrics'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
@@ -631,6 +717,8 @@ BEGIN
                     v_state := CASE
                         WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_step(v_run)
                     END;
                 EXCEPTION
@@ -656,7 +744,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 6c4a7bbe03e8]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body e85906f73e6f]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.preview(p_options jsonb DEFAULT '{}')
@@ -677,6 +765,12 @@ BEGIN
     IF coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' THEN
         v_rules := v_rules || windrow_camunda7_end_time.case_instances_preview(p_options, v_as_of);
     END IF;
+    IF coalesce(p_options ->> 'rule', 'decisions') = 'decisions' THEN
+        v_rules := v_rules || windrow_camunda7_end_time.decisions_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'batches') = 'batches' THEN
+        v_rules := v_rules || windrow_camunda7_end_time.batches_preview(p_options, v_as_of);
+    END IF;
     IF coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         v_rules := v_rules || windrow_camunda7_end_time.task_metrics_preview(p_options, v_as_of);
     END IF;
@@ -687,7 +781,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 7334f4fb2ca8]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 1c914c5ec790]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)
@@ -764,6 +858,30 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_caseinst.id_.';
         END IF;
     END IF;
+    IF p_rule = 'decisions' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_decinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_decinst.id_.';
+        END IF;
+    END IF;
+    IF p_rule = 'batches' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_batch', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_batch.id_.';
+        END IF;
+    END IF;
     IF p_rule = 'task_metrics' THEN
         BEGIN
             -- A number that looks like a key may still be beyond the range of the column.
@@ -779,7 +897,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 0e0b20a001ba]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 53f5a2bbe3da]';
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_purge(p_run bigint, p_key text)
@@ -927,6 +1045,154 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_purge(bigint, text) IS
     'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 67c964a9e470]';
 
+-- decisions_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7_end_time.run%ROWTYPE;
+    v_batch    record;
+    v_keys     text[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id_"
+        FROM "public"."act_hi_decinst" AS i
+        WHERE i."id_" = p_key::text
+          AND i."proc_inst_id_" IS NULL
+          AND i."case_inst_id_" IS NULL
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('decisions', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7_end_time.decisions_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'decisions', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_camunda7_end_time.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'decisions';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'decisions', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 01b957d121a9]';
+
+-- batches_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7_end_time.run%ROWTYPE;
+    v_batch    record;
+    v_keys     text[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id_"
+        FROM "public"."act_hi_batch" AS i
+        WHERE i."id_" = p_key::text
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('batches', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7_end_time.batches_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'batches', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_camunda7_end_time.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'batches';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'batches', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.batches_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b19bdb4cbc9a]';
+
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
@@ -952,6 +1218,8 @@ BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_purge(v_run, v_key)
             END;
         EXCEPTION
@@ -975,7 +1243,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body a5a465bcde1e]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body fea758614468]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -1216,6 +1484,8 @@ BEGIN
         VALUES
             ('process_instances', NULL::bigint, 86400::bigint, '^.+$'),
             ('case_instances', NULL::bigint, 86400::bigint, '^.+$'),
+            ('decisions', NULL::bigint, 86400::bigint, '^.+$'),
+            ('batches', 7776000::bigint, 86400::bigint, '^.+$'),
             ('task_metrics', 47520000::bigint, 31968000::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
@@ -1259,7 +1529,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body d2a06eec7c63]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 70b36361f1df]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1317,13 +1587,15 @@ BEGIN
     v_exists := CASE v_rule
         WHEN 'process_instances' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'case_instances' THEN EXISTS (SELECT FROM "public"."act_hi_caseinst" AS i WHERE i."id_" = v_hold.key::text)
+        WHEN 'decisions' THEN EXISTS (SELECT FROM "public"."act_hi_decinst" AS i WHERE i."id_" = v_hold.key::text)
+        WHEN 'batches' THEN EXISTS (SELECT FROM "public"."act_hi_batch" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'task_metrics' THEN EXISTS (SELECT FROM "public"."act_ru_task_meter_log" AS i WHERE i."id_" = v_hold.key::text)
     END;
     RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body e04f2e9ac9b3]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 457ba21244dc]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1542,6 +1814,16 @@ BEGIN
     routine (name) AS (
         VALUES
             ('arm'),
+            ('batches_batch'),
+            ('batches_judge'),
+            ('batches_kept'),
+            ('batches_next'),
+            ('batches_preview'),
+            ('batches_purge'),
+            ('batches_rows'),
+            ('batches_scope'),
+            ('batches_step'),
+            ('batches_undated'),
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_kept'),
@@ -1557,6 +1839,16 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('decisions_batch'),
+            ('decisions_judge'),
+            ('decisions_kept'),
+            ('decisions_next'),
+            ('decisions_preview'),
+            ('decisions_purge'),
+            ('decisions_rows'),
+            ('decisions_scope'),
+            ('decisions_step'),
+            ('decisions_undated'),
             ('drop_policy'),
             ('finish_artifact'),
             ('holds_lock'),
@@ -1612,8 +1904,11 @@ BEGIN
     ),
     needed (table_name, index_name) AS (
         VALUES
+            ('act_hi_batch', 'windrow_act_hi_batch_end_time__id_'),
             ('act_hi_caseactinst', 'windrow_act_hi_caseactinst_case_inst_id_'),
             ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
+            ('act_hi_decinst', 'windrow_act_hi_decinst_dec_def_id__eval_time__id_'),
+            ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_'),
             ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
             ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
             ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
@@ -1682,6 +1977,8 @@ BEGIN
             VALUES
                 ('process_instances', 86400::bigint),
                 ('case_instances', 86400::bigint),
+                ('decisions', 86400::bigint),
+                ('batches', 86400::bigint),
                 ('task_metrics', 31968000::bigint)
         ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
@@ -1724,7 +2021,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 2418f19e7b3c]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 6e77e670f30c]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -1795,6 +2092,20 @@ SELECT m.name, jsonb_build_object('rule', 'case_instances'), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
     FROM windrow_camunda7_end_time.case_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'decisions'), m.value
+FROM (
+    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
+    FROM windrow_camunda7_end_time.decisions_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'batches'), m.value
+FROM (
+    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
+    FROM windrow_camunda7_end_time.batches_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
 UNION ALL

@@ -32,9 +32,15 @@ DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_procinst_proc_def_id_
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_op_log_case_inst_id_";
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_incident_job_def_id_";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_decinst_dec_def_id__eval_time__id_";
+
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_caseinst_case_def_id__close_time__id_";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_caseactinst_case_inst_id_";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_batch_end_time__id_";
 
 -- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
 DO $windrow$

@@ -140,8 +140,11 @@ ORDER BY o.edge;
 SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
 FROM (
     VALUES
+        ('act_hi_batch', 'windrow_act_hi_batch_end_time__id_'),
         ('act_hi_caseactinst', 'windrow_act_hi_caseactinst_case_inst_id_'),
         ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
+        ('act_hi_decinst', 'windrow_act_hi_decinst_dec_def_id__eval_time__id_'),
+        ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_'),
         ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
         ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
         ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
@@ -166,6 +169,26 @@ SELECT
     count(*) AS roots
 FROM "public"."act_hi_caseinst" AS i
 WHERE i."state_" = 9
+GROUP BY 1
+ORDER BY 1;
+
+-- decisions: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."eval_time_") AS ended,
+    count(*) AS roots
+FROM "public"."act_hi_decinst" AS i
+WHERE i."proc_inst_id_" IS NULL
+  AND i."case_inst_id_" IS NULL
+  AND i."eval_time_" IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- batches: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."end_time_") AS ended,
+    count(*) AS roots
+FROM "public"."act_hi_batch" AS i
+WHERE i."end_time_" IS NOT NULL
 GROUP BY 1
 ORDER BY 1;
 

@@ -8,20 +8,19 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use windrow::demo::camunda7::SCHEMA_724;
 use windrow::dialect::Dialect;
 use windrow::lint;
 
 use super::oracle::lenient;
 use super::{NOW, options, rule};
 use crate::support::camunda::{Camunda, load};
-use crate::support::database::{self, Database};
 use crate::support::installation::on_every_server;
 
 on_every_server!(
     instances_go_as_the_model_says,
     cases_go_beside_removal_times_as_the_model_says,
     a_realistic_history_goes_by_end_time,
+    the_specs_by_end_time_fit_the_schema,
 );
 
 const BY_END: &str = "camunda7-end-time";
@@ -37,10 +36,16 @@ const PROCESS: &str = "act_hi_procinst";
 const CASE: &str = "act_hi_caseinst";
 const TASK: &str = "act_hi_taskinst";
 const DECISION: &str = "act_hi_decinst";
+const BATCH: &str = "act_hi_batch";
 const BYTES: &str = "act_ge_bytearray";
 
 /// The rules with their root tables.
-const RULES: [(&str, &str); 2] = [("process_instances", PROCESS), ("case_instances", CASE)];
+const RULES: [(&str, &str); 4] = [
+    ("process_instances", PROCESS),
+    ("case_instances", CASE),
+    ("decisions", DECISION),
+    ("batches", BATCH),
+];
 
 /// A table below: its name, the columns that name a parent with the parent, and the column that names a byte array.
 type Table = (
@@ -52,6 +57,8 @@ type Table = (
 const OF_PROCESS: (&str, &str) = ("proc_inst_id_", PROCESS);
 const OF_CASE: (&str, &str) = ("case_inst_id_", CASE);
 const OF_TASK: (&str, &str) = ("task_id_", TASK);
+/// By one of the three job definitions that a batch names.
+const OF_BATCH: (&str, &str) = ("job_def_id_", BATCH);
 
 /// Parents stand before their children.
 const TABLES: [Table; 16] = [
@@ -60,10 +67,10 @@ const TABLES: [Table; 16] = [
     (TASK, &[OF_PROCESS, OF_CASE], ""),
     ("act_hi_varinst", &[OF_PROCESS, OF_CASE], "bytearray_id_"),
     ("act_hi_detail", &[OF_PROCESS, OF_CASE], "bytearray_id_"),
-    ("act_hi_incident", &[OF_PROCESS], ""),
+    ("act_hi_incident", &[OF_PROCESS, OF_BATCH], ""),
     (
         "act_hi_job_log",
-        &[("process_instance_id_", PROCESS)],
+        &[("process_instance_id_", PROCESS), OF_BATCH],
         "job_exception_stack_id_",
     ),
     ("act_hi_ext_task_log", &[OF_PROCESS], "error_details_id_"),
@@ -106,14 +113,22 @@ const DEFINITIONS: [(&str, Option<i64>); 6] = [
     ("for ever", Some(i32::MAX as i64)),
 ];
 
-/// A process or case instance.
+/// Types of batches with the days that the rule keeps them for.
+const TYPES: [(&str, i64); 3] = [
+    ("set-job-retries", 7),
+    ("instance-deletion", 30),
+    ("other", 90),
+];
+
+/// A process or case instance, a decision outside of any, or a batch, whose definition is its type.
 #[derive(Debug)]
 struct Instance {
     definition: &'static str,
     is_final: bool,
     /// Minutes before `AS_OF`.
     ended: Option<i64>,
-    /// The process instance that called this process instance; it need not be there.
+    /// The process instance that called this process instance, or the decision that required this decision; it need not be
+    /// there.
     above: Option<String>,
 }
 
@@ -142,10 +157,13 @@ struct World {
 type Key = (String, String);
 
 impl World {
-    /// With processes beside the cases, and what names their values, or without.
+    /// With processes, decisions and batches beside the cases, and what names their values, or with cases alone.
     fn random(random: &mut SmallRng, processes: bool) -> World {
         let mut world = World::default();
-        let roots = &RULES[usize::from(!processes)..];
+        let roots = match processes {
+            true => &RULES[..],
+            false => &RULES[1..2],
+        };
         for (_, root) in roots {
             world.definitions(root, random);
             world.instances(root, random);
@@ -165,11 +183,11 @@ impl World {
     }
 
     fn definitions(&mut self, root: &'static str, random: &mut SmallRng) {
-        for definition in DEFINITIONS
-            .map(|(name, _)| name)
-            .into_iter()
-            .chain(["gone"])
-        {
+        let names = match root {
+            BATCH => TYPES.map(|(name, _)| name).to_vec(),
+            _ => [&DEFINITIONS.map(|(name, _)| name)[..], &["gone"]].concat(),
+        };
+        for definition in names {
             if random.random_bool(0.15) {
                 let retention = random.random_bool(0.7).then_some(14 * DAY);
                 self.policies.insert((root, definition), retention);
@@ -182,16 +200,24 @@ impl World {
         // How many have nothing odd: whole families are old in such a world.
         let plain = *[0.6, 0.97, 0.99].choose(random).expect("some");
         let count = random.random_range(1..15);
-        let key = |number: i32| format!("{} {number}", plainly(root));
+        let key = |number: i32| match root {
+            // There are decisions of processes and cases, too.
+            DECISION => format!("lone {number}"),
+            _ => format!("{} {number}", plainly(root)),
+        };
         for number in 0..count {
             let definition = match random.random_range(0..8) {
                 0 if !random.random_bool(plain) => "gone",
                 1 | 2 if !random.random_bool(plain) => definitions.choose(random).expect("some"),
                 _ => definitions[random.random_range(0..2)],
             };
+            let definition = match root {
+                BATCH => TYPES.choose(random).expect("some").0,
+                _ => definition,
+            };
             let days = match random.random_bool(plain) {
                 true => [30, 90].choose(random),
-                false => [0, 1, 7, 7, 14, 30].choose(random),
+                false => [0, 1, 7, 7, 14, 30, 90].choose(random),
             };
             let off = match random.random_bool(plain) {
                 true => LAG + 1,
@@ -210,13 +236,19 @@ impl World {
                 3..=30 if near < id => Some(near),
                 _ => None,
             };
+            let is_final = random.random_bool(plain);
+            let ended = random
+                .random_bool(plain.max(0.9))
+                .then(|| (days.expect("some") * DAY + off).max(0));
             let instance = Instance {
                 definition,
-                is_final: random.random_bool(plain),
-                ended: random
-                    .random_bool(plain.max(0.9))
-                    .then(|| (days.expect("some") * DAY + off).max(0)),
-                above: above.filter(|_| root == PROCESS),
+                // Decisions and batches have nothing but their time.
+                is_final: match root {
+                    DECISION | BATCH => ended.is_some(),
+                    _ => is_final,
+                },
+                ended,
+                above: above.filter(|_| [PROCESS, DECISION].contains(&root)),
             };
             if random.random_bool((1.0 - plain) / 4.0) {
                 self.held.insert((root, id.clone()));
@@ -238,7 +270,7 @@ impl World {
                 if let Some(task) = named.last().cloned().flatten()
                     && parents.len() == 2
                     && parents[1] == OF_TASK
-                    && roots.len() == 2
+                    && roots.len() > 1
                 {
                     let of_case = self.rows[&task].parents[1].is_some();
                     named[0] = self.some(PROCESS, random).filter(|_| !of_case);
@@ -271,7 +303,7 @@ impl World {
 
     fn load(&self, camunda: &mut Camunda) {
         let mut sql = String::from(
-            "DELETE FROM W.policy;\nDELETE FROM W.hold;\nDELETE FROM act_re_procdef;\nDELETE FROM act_re_case_def;\n",
+            "DELETE FROM W.policy;\nDELETE FROM W.hold;\nDELETE FROM act_re_procdef;\nDELETE FROM act_re_case_def;\nDELETE FROM act_re_decision_def;\n",
         );
         for table in KEEPERS.map(|(table, _)| table).into_iter().chain(tables()) {
             sql += &format!("DELETE FROM {table};\n");
@@ -282,7 +314,7 @@ impl World {
         };
         for (id, days) in DEFINITIONS {
             let days = days.map_or("NULL".to_owned(), |days| days.to_string());
-            for table in ["act_re_procdef", "act_re_case_def"] {
+            for table in ["act_re_procdef", "act_re_case_def", "act_re_decision_def"] {
                 sql += &format!(
                     "INSERT INTO {table} (id_, key_, version_, history_ttl_) VALUES ('{id}', 'k', 1, {days});\n"
                 );
@@ -320,6 +352,12 @@ impl World {
                         false => ["ACTIVE", "SUSPENDED"][odd],
                     }
                 ),
+                DECISION => format!(
+                    "INSERT INTO {DECISION} (id_, dec_def_id_, eval_time_, root_dec_inst_id_) VALUES ('{id}', '{definition}', {ended}, {above});\n"
+                ),
+                BATCH => format!(
+                    "INSERT INTO {BATCH} (id_, type_, end_time_, seed_job_def_id_, monitor_job_def_id_, batch_job_def_id_) VALUES ('{id}', '{definition}', {ended}, 'job 0 of {id}', 'job 1 of {id}', 'job 2 of {id}');\n"
+                ),
                 _ => format!(
                     "INSERT INTO {CASE} (id_, case_inst_id_, case_def_id_, close_time_, state_) VALUES ('{id}', '{id}', '{definition}', {ended}, {});\n",
                     match instance.is_final {
@@ -336,7 +374,13 @@ impl World {
             let (table, parents, bytes) = TABLES[row.table];
             let mut columns = vec![("id_", format!("'{id}'"))];
             let named = parents.iter().zip(&row.parents);
-            columns.extend(named.map(|((column, _), parent)| (*column, text(parent))));
+            columns.extend(named.map(|((column, of), parent)| {
+                let job = |batch: &String| format!("job {} of {batch}", id.len() % 3);
+                match *of {
+                    BATCH => (*column, text(&parent.as_ref().map(job))),
+                    _ => (*column, text(parent)),
+                }
+            }));
             if !bytes.is_empty() {
                 columns.push((bytes, text(&row.bytes)));
             }
@@ -367,7 +411,11 @@ impl World {
     /// The minutes that an instance and all below it must have ended before `AS_OF`; none: it is kept for ever.
     fn kept_for(&self, root: &'static str, definition: &'static str) -> Option<i64> {
         let of_today = DEFINITIONS.iter().find(|(name, _)| *name == definition);
-        let days = of_today.and_then(|(_, days)| *days);
+        let of_type = TYPES.iter().find(|(name, _)| *name == definition);
+        let days = match root {
+            BATCH => of_type.map(|(_, days)| *days),
+            _ => of_today.and_then(|(_, days)| *days),
+        };
         let days = days.filter(|days| (0..=36_525).contains(days));
         let retention = match self.policies.get(&(root, definition)) {
             Some(policy) => *policy,
@@ -404,9 +452,9 @@ impl World {
         }
     }
 
-    /// Whether the way up from a process instance leads back to it, over another one.
-    fn is_in_circle(&self, id: &str) -> bool {
-        let all = self.of(PROCESS);
+    /// Whether the way up from an instance leads back to it, over another one.
+    fn is_in_circle(&self, root: &'static str, id: &str) -> bool {
+        let all = self.of(root);
         let mut at = id;
         for _ in 0..all.len() {
             match all.get(at).and_then(|instance| instance.above.as_deref()) {
@@ -528,10 +576,11 @@ fn plainly(table: &str) -> &str {
 
 fn tables() -> impl Iterator<Item = &'static str> {
     let tables = TABLES.iter().map(|(table, ..)| *table);
-    tables.chain([PROCESS, CASE, BYTES])
+    tables.chain([PROCESS, CASE, BATCH, BYTES])
 }
 
-fn contents(camunda: &mut Camunda) -> BTreeSet<Key> {
+/// Every row by table.
+pub(super) fn contents(camunda: &mut Camunda) -> BTreeSet<Key> {
     let selects: Vec<String> = tables()
         .map(|table| format!("SELECT '{table}', id_ FROM {table}"))
         .collect();
@@ -548,43 +597,55 @@ fn contents(camunda: &mut Camunda) -> BTreeSet<Key> {
 fn instances_go_as_the_model_says(dialect: Dialect) {
     let mut camunda = Camunda::of(dialect, &load(BY_END));
     lenient(&mut camunda);
-    let (mut families, mut chains, mut arrays, mut reasons) = (0, 0, 0, BTreeSet::new());
-    let (mut purged, mut refused) = (0, BTreeSet::new());
-    for seed in 1..=40 {
+    let (mut families, mut chains, mut arrays, mut reasons) =
+        (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
+    let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
+    for seed in 1..=20 {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
             let (gone, skipped) = check(&mut camunda, &world, &RULES, (rule, root), &mut random);
             let calls = |(_, id): &&Key| world.family(root, id, false).len() > 2;
-            families += gone.iter().filter(|(table, _)| table == root).count();
             let instances = gone.iter().filter(|(table, _)| table == root);
-            chains += instances.filter(calls).count();
+            *families.entry(root).or_insert(0) += instances.clone().count();
+            *chains.entry(root).or_insert(0) += instances.filter(calls).count();
             arrays += gone.iter().filter(|(table, _)| table == BYTES).count();
             reasons.extend(skipped.keys().copied());
         }
         // One instance at once, whatever its age.
-        world.load(&mut camunda);
-        let key = world.some(PROCESS, &mut random).expect("an instance");
-        if world.is_in_circle(&key) {
-            continue;
+        for (rule, root) in [RULES[0], RULES[2]] {
+            world.load(&mut camunda);
+            let all = world.of(root);
+            let all: Vec<&&str> = all.keys().collect();
+            let key = **all.choose(&mut random).expect("an instance");
+            if world.is_in_circle(root, key) {
+                continue;
+            }
+            let answer = camunda.purge(json!({"rule": rule, "key": [key]}));
+            let expected = world.purge(root, key).map(|keys| world.rows_of(&keys));
+            let reason = answer["refused"][key].as_str();
+            assert_eq!(
+                reason,
+                expected.as_ref().err().copied(),
+                "seed {seed}, {rule} {key}: {world:#?}"
+            );
+            let gone = expected.unwrap_or_default();
+            *purged.entry(root).or_insert(0) +=
+                gone.iter().filter(|(table, _)| table == root).count();
+            refused.extend(reason.map(str::to_owned));
+            let left: BTreeSet<_> = world.contents().difference(&gone).cloned().collect();
+            assert_eq!(contents(&mut camunda), left, "seed {seed}");
         }
-        let answer = camunda.purge(json!({"rule": "process_instances", "key": [key]}));
-        let expected = world.purge(PROCESS, &key).map(|keys| world.rows_of(&keys));
-        let reason = answer["refused"][&key].as_str();
-        assert_eq!(
-            reason,
-            expected.as_ref().err().copied(),
-            "seed {seed}: {world:#?}"
-        );
-        let gone = expected.unwrap_or_default();
-        purged += gone.iter().filter(|(table, _)| table == PROCESS).count();
-        refused.extend(reason.map(str::to_owned));
-        let left: BTreeSet<_> = world.contents().difference(&gone).cloned().collect();
-        assert_eq!(contents(&mut camunda), left, "seed {seed}");
     }
+    let enough = RULES.iter().all(|(_, root)| families[root] > 20);
+    let linked = [PROCESS, DECISION];
+    let enough = enough
+        && linked
+            .iter()
+            .all(|root| chains[root] > 3 && purged[root] > 5);
     assert!(
-        families > 150 && chains > 10 && arrays > 60 && purged > 15,
-        "{families} {chains} {arrays} {purged}"
+        enough && arrays > 60,
+        "{families:?} {chains:?} {arrays} {purged:?}"
     );
     let all = [
         "HELD",
@@ -605,7 +666,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     for seed in 1..=30 {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, false);
-        let (gone, skipped) = check(&mut camunda, &world, &RULES[1..], RULES[1], &mut random);
+        let (gone, skipped) = check(&mut camunda, &world, &RULES[1..2], RULES[1], &mut random);
         families += gone.iter().filter(|(table, _)| table == CASE).count();
         arrays += gone.iter().filter(|(table, _)| table == BYTES).count();
         reasons.extend(skipped.keys().copied());
@@ -614,14 +675,24 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     assert_eq!(reasons, BTreeSet::from(["HELD", "UNDATED_MEMBER"]));
 }
 
-fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
+/// The realistic history with definitions. Its removal times do not count, nor what it says of tasks that belong to nobody.
+pub(super) fn realistic(dialect: Dialect, families: u32) -> Camunda {
     let mut camunda = Camunda::of(dialect, &load(BY_END));
-    camunda.remember(1_000, NOW);
-    // The removal times of the history do not count, nor what it says of batches and of what belongs to nobody.
+    camunda.remember(families, NOW);
+    // It names no job definitions.
     camunda.execute(
         "INSERT INTO act_re_procdef (id_, key_, version_, history_ttl_)
-         SELECT DISTINCT proc_def_id_, proc_def_key_, 1, 30 FROM act_hi_procinst WHERE proc_def_key_ <> 'process_7'",
+         SELECT DISTINCT proc_def_id_, proc_def_key_, 1, 30 FROM act_hi_procinst WHERE proc_def_key_ <> 'process_7';
+         INSERT INTO act_re_decision_def (id_, key_, version_, history_ttl_)
+         SELECT DISTINCT dec_def_id_, dec_def_key_, 1, 30 FROM act_hi_decinst;
+         UPDATE act_hi_batch SET batch_job_def_id_ = CONCAT('of ', id_);
+         UPDATE act_hi_job_log SET job_def_id_ = CONCAT('of ', batch_id_) WHERE batch_id_ IS NOT NULL",
     );
+    camunda
+}
+
+fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
+    let mut camunda = realistic(dialect, 1_000);
     let due = camunda.number(
         "SELECT count(*) FROM act_hi_procinst WHERE end_time_ < '2026-05-02 11:00:00' AND proc_def_key_ <> 'process_7'",
     );
@@ -630,7 +701,7 @@ fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
     let run = camunda.run(options());
     assert_eq!(run["status"], "done", "{run}");
     for figure in ["rows", "families", "tables", "skipped", "skipped_samples"] {
-        for name in ["process_instances", "task_metrics"] {
+        for name in ["process_instances", "decisions", "batches", "task_metrics"] {
             let found = &rule(&run, name)[figure];
             assert_eq!(*found, rule(&preview, name)[figure], "{name} {figure}");
             assert_eq!(*found, rule(&dry, name)[figure], "{name} {figure}");
@@ -648,8 +719,23 @@ fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
         orphans.iter().all(|row| row[1].as_deref() == Some("0")),
         "{orphans:?}"
     );
+    // A batch of this history has eight entries in the log of its jobs.
+    let [decisions, batches] = ["decisions", "batches"].map(|name| rule(&run, name).clone());
+    let deleted = |rule: &Value, table: &str| {
+        let tables = rule["tables"].as_object().expect("tables");
+        let found = tables.iter().find(|(name, _)| name.to_lowercase() == table);
+        found.and_then(|(_, rows)| rows.as_i64()).expect("a number")
+    };
+    let of = |table: &str| deleted(&batches, table);
+    assert!(of("act_hi_batch") > 0, "{batches}");
+    assert_eq!(of("act_hi_job_log"), 8 * of("act_hi_batch"), "{batches}");
+    for table in ["act_hi_decinst", "act_hi_dec_in", "act_hi_dec_out"] {
+        assert!(deleted(&decisions, table) > 0, "{decisions}");
+    }
     let again = camunda.run(options());
-    assert_eq!(rule(&again, "process_instances")["rows"], 0);
+    for name in ["process_instances", "decisions", "batches"] {
+        assert_eq!(rule(&again, name)["rows"], 0);
+    }
 }
 
 /// Preview, dry run, run and second run of one rule, alone or with the others, against the model. Answers what went and
@@ -689,15 +775,16 @@ fn check(
     (gone, skipped)
 }
 
-#[test]
-fn the_specs_by_end_time_fit_the_schema() {
+fn the_specs_by_end_time_fit_the_schema(dialect: Dialect) {
     for spec in [BY_END, CASES_ONLY] {
         let text = std::fs::read_to_string(format!("specs/{spec}.toml")).expect("a spec");
         let (graph, findings) = lint::load(&text);
         let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
-        let database = Database::of(SCHEMA_724, &graph);
+        let camunda = Camunda::of(dialect, &graph);
+        let name = camunda.windrow.name.clone();
         let check = |text: &str| {
-            let path = std::env::temp_dir().join(format!("windrow-{}.toml", database.name));
+            let path = std::env::temp_dir().join(format!("windrow-{spec}-{name}.toml"));
+            let text = text.replace("\"camunda7\"", &format!("\"{name}\""));
             std::fs::write(&path, text).expect("a spec is written");
             let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
                 .arg("check")
@@ -705,12 +792,15 @@ fn the_specs_by_end_time_fit_the_schema() {
                 .arg("--output")
                 .arg("json")
                 .arg("--database")
-                .arg(database::server().url(&database.name, "postgres"))
+                .arg(camunda.windrow.superuser())
                 .output()
                 .expect("windrow runs");
             std::fs::remove_file(&path).expect("a spec is removed");
-            let said: Value = serde_json::from_slice(&output.stdout)
+            let mut said: Value = serde_json::from_slice(&output.stdout)
                 .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+            let findings = said["findings"].as_array_mut().expect("findings");
+            // Events do not run at all on these servers.
+            findings.retain(|finding| finding["code"] != "event-scheduler");
             said.to_string()
         };
         let said = check(&text);

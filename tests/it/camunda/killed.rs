@@ -3,15 +3,18 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{history, options, rule, state};
+use super::{AS_OF, by_end, history, options, rule, state};
 use crate::support::camunda::Camunda;
 use crate::support::history::until;
 use crate::support::installation::on_every_server;
 
-on_every_server!(what_the_session_of_a_killed_run_commits_is_told_and_finished);
+on_every_server!(
+    what_the_session_of_a_killed_run_commits_is_told_and_finished,
+    what_a_killed_run_by_end_time_leaves_is_told_and_finished,
+);
 
 /// Where a batch is killed: the table whose rows it deletes.
 const POINTS: [&str; 4] = [
@@ -21,6 +24,16 @@ const POINTS: [&str; 4] = [
     "act_hi_procinst",
 ];
 
+/// The same by end time: the rule, and the table.
+const POINTS_BY_END: [(&str, &str); 6] = [
+    ("process_instances", "act_hi_actinst"),
+    ("process_instances", "act_ge_bytearray"),
+    ("process_instances", "act_hi_procinst"),
+    ("decisions", "act_hi_decinst"),
+    ("batches", "act_hi_job_log"),
+    ("batches", "act_hi_batch"),
+];
+
 /// Whether each family that is due has gone from all of these tables or from none.
 fn whole(camunda: &mut Camunda) -> bool {
     camunda.number(
@@ -28,7 +41,56 @@ fn whole(camunda: &mut Camunda) -> bool {
     ) == 0
 }
 
-/// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far.
+/// Cancels a call while it deletes from a table, and lets its session commit. Answers whether that is told: MySQL runs no
+/// handler at KILL QUERY, and the session that stays may commit what the batch had done so far.
+fn kill(
+    camunda: &mut Camunda,
+    round: &str,
+    routine: &'static str,
+    options: Value,
+    table: &str,
+) -> bool {
+    camunda.execute(&camunda.either(
+        format!(
+            "CREATE FUNCTION public.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN OLD; END $$;
+             CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION public.stop()"
+        ),
+        format!(
+            "CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW BEGIN DECLARE v integer; SET v = SLEEP(600); END"
+        ),
+    ));
+    let (runner, cancel, number) = camunda.call_aside(routine, options);
+    let asleep = camunda.either(
+        format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"),
+        format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"),
+    );
+    until(round, || {
+        assert!(!runner.is_finished(), "{round}: it ended");
+        Ok(camunda.number(&asleep) == 1)
+    })
+    .expect("it gets there");
+    while !runner.is_finished() {
+        cancel().expect("a cancel");
+        sleep(Duration::from_millis(20));
+    }
+    let (mut session, answer) = runner.join().expect("no panic");
+    assert!(answer.is_err(), "{round}: it survived");
+    session.execute("COMMIT").expect("a commit");
+    drop(session);
+    camunda.until_gone(number);
+    camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
+    let told = unfinished(camunda);
+    assert_eq!(told, camunda.windrow.dialect == Dialect::Mysql, "{round}");
+    told
+}
+
+/// Whether verify tells of a batch that is half done.
+fn unfinished(camunda: &mut Camunda) -> bool {
+    let verify = camunda.call("verify", json!({}));
+    let checks = verify["checks"].as_array().expect("checks");
+    checks.iter().any(|check| check["check"] == "unfinished")
+}
+
 fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) {
     let mut twin = history(dialect);
     let mut camunda = history(dialect);
@@ -48,40 +110,8 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
     rounds.push(("purge", purge.clone(), "act_hi_procinst"));
     for (routine, options, table) in rounds {
         let round = format!("a {routine} killed at {table}");
-        camunda.execute(&camunda.either(
-            format!(
-                "CREATE FUNCTION public.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); RETURN OLD; END $$;
-                 CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION public.stop()"
-            ),
-            format!(
-                "CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW BEGIN DECLARE v integer; SET v = SLEEP(600); END"
-            ),
-        ));
-        let (runner, cancel, number) = camunda.call_aside(routine, options);
-        let asleep = camunda.either(
-            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"),
-            format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"),
-        );
-        until(&round, || {
-            assert!(!runner.is_finished(), "{round}: it ended");
-            Ok(camunda.number(&asleep) == 1)
-        })
-        .expect("it gets there");
-        while !runner.is_finished() {
-            cancel().expect("a cancel");
-            sleep(Duration::from_millis(20));
-        }
-        let (mut session, answer) = runner.join().expect("no panic");
-        assert!(answer.is_err(), "{round}: it survived");
-        session.execute("COMMIT").expect("a commit");
-        drop(session);
-        camunda.until_gone(number);
-        camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
-        let verify = camunda.call("verify", json!({}));
-        let checks = verify["checks"].as_array().expect("checks");
-        let told = checks.iter().any(|check| check["check"] == "unfinished");
+        let told = kill(&mut camunda, &round, routine, options, table);
         // Nothing is half done in silence, and nothing lacks its parent.
-        assert_eq!(told, dialect == Dialect::Mysql, "{round}");
         assert!(told || whole(&mut camunda), "{round}");
         assert!(camunda.torn().is_empty(), "{round}: {:?}", camunda.torn());
         if routine == "purge" {
@@ -92,11 +122,37 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
     let run = camunda.run(options());
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(state(&mut camunda), expected);
-    let verify = camunda.call("verify", json!({}));
-    let checks = verify["checks"].as_array().expect("checks");
-    assert!(
-        checks.iter().all(|check| check["check"] != "unfinished"),
-        "{verify}"
-    );
+    assert!(!unfinished(&mut camunda));
     assert_eq!(rule(&camunda.run(options()), "history")["rows"], 0);
+}
+
+/// A family by end time goes with all its instances, over any number of calls, or not at all; decisions and batches likewise.
+fn what_a_killed_run_by_end_time_leaves_is_told_and_finished(dialect: Dialect) {
+    let mut twin = by_end::realistic(dialect, 400);
+    let mut camunda = by_end::realistic(dialect, 400);
+    let run = twin.run(options());
+    assert_eq!(run["status"], "done", "{run}");
+    let expected = by_end::contents(&mut twin);
+    let mut present = by_end::contents(&mut camunda);
+
+    for name in ["process_instances", "decisions", "batches"] {
+        let setting = json!({"rule": name, "name": "batch_families", "value": 10});
+        camunda.call("set_setting", setting);
+    }
+    for (name, table) in POINTS_BY_END {
+        let round = format!("{name} killed at {table}");
+        let options = json!({"rule": name, "as_of": AS_OF});
+        let told = kill(&mut camunda, &round, "run", options, table);
+        // A batch is gone as a whole or not at all, unless it is told.
+        let left = by_end::contents(&mut camunda);
+        assert!(told || left == present, "{round}");
+        present = left;
+    }
+    let run = camunda.run(options());
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(by_end::contents(&mut camunda), expected);
+    assert!(!unfinished(&mut camunda));
+    for name in ["process_instances", "decisions", "batches"] {
+        assert_eq!(rule(&camunda.run(options()), name)["rows"], 0);
+    }
 }

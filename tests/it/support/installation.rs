@@ -193,18 +193,19 @@ impl Installation {
 
     /// A further session of the superuser.
     pub(crate) fn connect(&self) -> Session {
-        match self.dialect {
-            Dialect::Postgres => self.connect_as("postgres"),
-            Dialect::Mysql | Dialect::Mariadb => self.connect_as("root"),
-        }
+        connect(&self.superuser())
     }
 
-    /// A session of a user without a password.
-    pub(crate) fn connect_as(&self, user: &str) -> Session {
-        self.connect_to(&self.name, user)
+    /// The address of the database for the superuser.
+    pub(crate) fn superuser(&self) -> String {
+        let user = match self.dialect {
+            Dialect::Postgres => "postgres",
+            Dialect::Mysql | Dialect::Mariadb => "root",
+        };
+        self.url(&self.name, user)
     }
 
-    /// The same, in another database.
+    /// A session of a user without a password, in another database.
     pub(crate) fn connect_to(&self, database: &str, user: &str) -> Session {
         connect(&self.url(database, user))
     }

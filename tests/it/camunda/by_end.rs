@@ -689,6 +689,25 @@ fn check(
     (gone, skipped)
 }
 
+/// What `windrow check --database` says of a spec.
+pub(super) fn check_against(database: &Database, text: &str) -> String {
+    let path = std::env::temp_dir().join(format!("windrow-{}.toml", database.name));
+    std::fs::write(&path, text).expect("a spec is written");
+    let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .arg("check")
+        .arg(&path)
+        .arg("--output")
+        .arg("json")
+        .arg("--database")
+        .arg(database::server().url(&database.name, "postgres"))
+        .output()
+        .expect("windrow runs");
+    std::fs::remove_file(&path).expect("a spec is removed");
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    said.to_string()
+}
+
 #[test]
 fn the_specs_by_end_time_fit_the_schema() {
     for spec in [BY_END, CASES_ONLY] {
@@ -696,23 +715,7 @@ fn the_specs_by_end_time_fit_the_schema() {
         let (graph, findings) = lint::load(&text);
         let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
         let database = Database::of(SCHEMA_724, &graph);
-        let check = |text: &str| {
-            let path = std::env::temp_dir().join(format!("windrow-{}.toml", database.name));
-            std::fs::write(&path, text).expect("a spec is written");
-            let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
-                .arg("check")
-                .arg(&path)
-                .arg("--output")
-                .arg("json")
-                .arg("--database")
-                .arg(database::server().url(&database.name, "postgres"))
-                .output()
-                .expect("windrow runs");
-            std::fs::remove_file(&path).expect("a spec is removed");
-            let said: Value = serde_json::from_slice(&output.stdout)
-                .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-            said.to_string()
-        };
+        let check = |text: &str| check_against(&database, text);
         let said = check(&text);
         assert!(
             !said.contains("\"error\"") && !said.contains("\"warning\""),

@@ -15,11 +15,27 @@ pub(crate) fn graph() -> Graph {
     load("camunda7")
 }
 
+/// The same where families go as such.
+pub(crate) fn graph_by_family() -> Graph {
+    lint::load(&text_by_family()).0.expect("a good spec")
+}
+
+/// That spec.
+pub(crate) fn text_by_family() -> String {
+    let time = "time       = \"removal_time_\"\n";
+    let text = text("camunda7");
+    assert!(text.contains(time), "{text}");
+    text.replace(time, &format!("{time}unit = \"family\"\n"))
+}
+
 /// The graph of one of the specs.
 pub(crate) fn load(spec: &str) -> Graph {
+    lint::load(&text(spec)).0.expect("a good spec")
+}
+
+fn text(spec: &str) -> String {
     let path = format!("{}/specs/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).expect("a readable spec");
-    lint::load(&text).0.expect("a good spec")
+    std::fs::read_to_string(path).expect("a readable spec")
 }
 
 /// A database of its own, with windrow installed and armed; dropped with this value.
@@ -43,14 +59,7 @@ impl Camunda {
         Self { windrow }
     }
 
-    /// The same with a realistic history of so many families, as it is at an instant in UTC.
-    pub(crate) fn with_history(dialect: Dialect, families: u32, now: &str) -> Self {
-        let mut camunda = Self::new(dialect);
-        camunda.remember(families, now);
-        camunda
-    }
-
-    /// Loads a realistic history into empty tables.
+    /// Loads a realistic history of so many families, as it is at an instant in UTC, into empty tables.
     pub(crate) fn remember(&mut self, families: u32, now: &str) {
         let dialect = self.windrow.dialect;
         // In a session of its own: the scripts set what they need.

@@ -316,6 +316,8 @@ pub struct Link {
 pub struct Timed {
     /// What is added to the time of a row: the rule's retention for an age; a removal time holds it already.
     pub retention: i64,
+    /// What one transaction takes.
+    pub unit: Unit,
     /// The tables in the order in which their rows go.
     pub members: Vec<Member>,
     /// When a row of the root table ended: no family goes that has not, or not for the minimum retention.
@@ -324,6 +326,18 @@ pub struct Timed {
     pub references: Vec<Reference>,
     /// How removal times can be set anew.
     pub stamp: Option<Stamp>,
+}
+
+/// What one transaction of a rule by time takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A window of time of all tables: each row goes by its own.
+    Window,
+    /// Whole families, by the time of their root. What belongs to none goes by its own, in windows.
+    Family {
+        /// Rows of one table in one window.
+        rows: i64,
+    },
 }
 
 /// How removal times can be set anew. The end that a calculated one may count from is [`Timed::ended`].
@@ -531,7 +545,7 @@ pub struct Newest {
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Families in one transaction; rows of one table where rows do not go by families.
+    /// Families in one transaction; rows of one table where nothing goes by families.
     pub batch_families: i64,
     /// Families in one run.
     pub run_families: i64,

@@ -9,7 +9,7 @@ use crate::bundle::{Bundle, File, Probe, Statement};
 use crate::dialect::Dialect;
 use crate::graph::{
     Artifact, Column, Document, Edge, Figure, Graph, Kind, Last, ReportField, Rule, Shared, Single,
-    TableId, Window,
+    TableId, Unit, Window,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge, Step};
 use keeps::KeepView;
@@ -50,6 +50,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "30_removal_time.sql",
         include_str!("../templates/postgres/30_removal_time.sql"),
+    ),
+    (
+        "postgres",
+        "30_families.sql",
+        include_str!("../templates/postgres/30_families.sql"),
     ),
     (
         "postgres",
@@ -115,6 +120,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "30_removal_time.sql",
         include_str!("../templates/mysql/30_removal_time.sql"),
+    ),
+    (
+        "mysql",
+        "30_families.sql",
+        include_str!("../templates/mysql/30_families.sql"),
     ),
     (
         "mysql",
@@ -729,6 +739,8 @@ struct SpecView {
     by_end: bool,
     /// Whether rows of other tables go with those of a rule's root table.
     by_family: bool,
+    /// Whether a batch of a rule takes whole families.
+    takes_families: bool,
     /// Whether a part of an index is an expression.
     by_expression: bool,
     by_time: bool,
@@ -796,6 +808,8 @@ struct RuleView {
     minimum: i64,
     minimum_text: String,
     safety_lag: i64,
+    /// The setting that says how much the first batch of a run takes, and its default.
+    batch_setting: &'static str,
     batch_families: i64,
     run_families: i64,
     time_budget: i64,
@@ -1173,6 +1187,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_expression: indexes_by_expression,
         by_end: graph.rules.iter().any(by_end),
         by_family: graph.rules.iter().any(|rule| by_end(rule) || single::has_family(rule)),
+        takes_families: graph.rules.iter().any(takes_families),
         by_time: !graph.rules.iter().all(by_end),
         by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
         key_length: if by_composite(graph) { 700 } else { 255 },
@@ -1396,6 +1411,12 @@ fn by_composite(graph: &Graph) -> bool {
 /// Whether a rule goes by the end of families.
 fn by_end(rule: &Rule) -> bool {
     rule.timed.is_none() && rule.single.is_none()
+}
+
+/// Whether a batch of a rule takes whole families.
+fn takes_families(rule: &Rule) -> bool {
+    let unit = rule.timed.as_ref().map(|timed| timed.unit);
+    by_end(rule) || matches!(unit, Some(Unit::Family { .. }))
 }
 
 fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
@@ -1633,6 +1654,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         minimum: rule.retention.minimum,
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
+        batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
         batch_families: rule.limits.batch_families,
         run_families: rule.limits.run_families,
         time_budget: rule.limits.time_budget,

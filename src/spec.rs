@@ -181,6 +181,10 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
     pub tables: Vec<Text>,
+    /// What one transaction of a rule by removal time takes.
+    #[serde(default)]
+    #[schemars(with = "Unit", extend("default" = "window"))]
+    pub unit: Option<Spanned<Unit>>,
     /// Foreign keys of other tables; a row that they name stays: `other_table: column -> table`.
     #[serde(default)]
     #[schemars(
@@ -245,6 +249,18 @@ pub enum Strategy {
     Orphan,
     /// Rows of one table, but for the newest of each group.
     KeepLast,
+}
+
+/// What one transaction of a rule by removal time takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// A window of time: every row goes when its own removal time has come. For families that share one.
+    #[default]
+    Window,
+    /// Whole families: they go when the removal time of their root has come, whatever that of their other rows is. What
+    /// belongs to no family goes by its own, in windows.
+    Family,
 }
 
 /// What happens to a family that shares a member with another.
@@ -407,11 +423,11 @@ pub struct Stamp {
     expecting = "a table like `{ batch_families = 200 }`"
 )]
 pub struct Limits {
-    /// Families in one transaction.
+    /// Families in one transaction, where they go as such.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
     pub batch_families: Option<Spanned<i64>>,
-    /// Rows of one table in one transaction, where rows do not go by families.
+    /// Rows of one table in one transaction, of those that do not go by families.
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 5_000))]
     pub batch_rows: Option<Spanned<i64>>,

@@ -168,6 +168,7 @@ fn of_conditions(conditions: &mut [Condition]) -> impl Iterator<Item = &mut Stri
 fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
     let Timed {
         retention: _,
+        unit: _,
         members,
         ended,
         references,

@@ -78,6 +78,12 @@ column and its final values.",
 root ended. Rows further down, and relation tables with two ends, cannot say it.",
     ),
     (
+        "family-of-the-root-alone",
+        "\
+With `unit = \"family\"` one transaction takes a family: the root with every row that names it. No table under `tables` \
+says by which column its rows do, so there are no families to take; without `unit`, each row goes by its own removal time.",
+    ),
+    (
         "field-of-other-strategy",
         "\
 Each strategy has its own fields. A field of another one would be ignored, and whoever wrote it would believe in it.",

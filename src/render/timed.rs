@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::mysql_probes::some_keys;
 use super::stamp::{self, StampView};
-use super::{RuleView, escaped, home, local};
+use super::{RuleView, escaped, home, keys, local};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind, Member, Rule, Timed};
+use crate::graph::{Graph, Kind, Member, Rule, Timed, Unit};
 
 /// What the template of a rule by time has beside [`RuleView`].
 #[derive(Serialize)]
@@ -20,6 +20,9 @@ pub(super) struct TimedView {
     /// both empty where a family has no end.
     least: String,
     ended: String,
+    /// Whether families go as such, and how many rows of one table a window may have of what belongs to none.
+    by_family: bool,
+    window_rows: i64,
     /// The earliest time that a row can have: before it there is nothing.
     first_time: &'static str,
     /// The smallest step of the clock.
@@ -33,8 +36,9 @@ pub(super) struct TimedView {
     locks: bool,
     /// The type of the column that says when a family ended.
     end_type: &'static str,
-    /// The key of the family of row `r` of the root table.
+    /// The key of the family of row `r` of the root table, and of row `t`.
     family_of_root: String,
+    family_of_t: String,
     /// The column of the root table that names the family's root; empty where each row is a family.
     root_column: String,
     /// Whether row `t` of the root table is the root of its family, and whether row `r` is held.
@@ -43,10 +47,18 @@ pub(super) struct TimedView {
     /// What a row of the root table must be to be of the rule: row `t`, and row `r`.
     conditions_of_root: Vec<String>,
     root_conditions: Vec<String>,
-    /// The same with what makes row `t` go.
+    /// The same of the rows that go by windows: row `t`, and row `r`.
+    window_of_root: Vec<String>,
+    root_window: Vec<String>,
+    /// The same of row `r` whose own time says when it goes: where families go as such, that of their root does.
+    root_alone: Vec<String>,
+    /// The same of row `t` with what makes it go.
     root_predicates: Vec<String>,
-    /// What finds the rows `t` of the root table that are of the family `v_key`.
+    /// What finds the rows `t` of the root table that are of the family `v_key`, and of the families `p_roots`; the
+    /// columns that do.
     of_family: String,
+    of_roots: String,
+    names_root: Vec<String>,
     /// The tables that refer to members, for the grants.
     references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
@@ -75,10 +87,13 @@ struct MemberView {
     with_root: String,
     /// What a row must be to be one of the rule.
     conditions: Vec<String>,
+    /// The same of a row whose own time says when it goes.
+    alone: Vec<String>,
     /// What it must be besides to go: of no family that stays, and named by nothing.
     predicates: Vec<String>,
-    /// What finds the rows of the family `v_key`; empty where rows have no family.
+    /// What finds the rows of the family `v_key`, and of the families `v_go`; empty where rows have no family.
     of_family: String,
+    of_families: String,
     /// The variable or work table with the keys that something refers to, and what may refer.
     named: String,
     referrers: Vec<ReferrerView>,
@@ -86,6 +101,24 @@ struct MemberView {
     belongs: Vec<String>,
     /// The work tables whose rows stay, where there are no arrays.
     stays: Vec<StayView>,
+    /// How rows are found by the root of their family, each of them once.
+    found: Vec<FoundView>,
+    /// How the root of row `t` is joined where it keeps the row, by each column that may name it.
+    roots: Vec<RootView>,
+}
+
+/// An alias of the root table, and that it is the root.
+#[derive(Serialize)]
+struct RootView {
+    alias: String,
+    on: String,
+}
+
+/// A column that names the root, and those that have found a row before.
+#[derive(Serialize)]
+struct FoundView {
+    column: String,
+    before: Vec<StayView>,
 }
 
 /// A work table, its alias, and the column of the member that is looked up in it.
@@ -137,31 +170,26 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         before(&lag.to_string(), rule.end_time.kind)
     };
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
+    let roots = Roots::new(graph, rule, timed, dialect);
     let members: Vec<MemberView> = timed
         .members
         .iter()
         .enumerate()
-        .map(|(index, member)| member_view(graph, rule, timed, index, member, dialect))
+        .map(|(index, member)| member_view(graph, rule, timed, &roots, index, member, dialect))
         .collect();
     let root = members.iter().find(|member| member.root);
-    let root_column = root
-        .and_then(|root| root.family.first())
-        .filter(|column| **column != key)
-        .cloned()
-        .unwrap_or_default();
     let conditions = |row: &str| -> Vec<String> {
         rule.candidates
             .iter()
             .map(|condition| dialect.condition_of(row, condition))
             .collect()
     };
-    let coalesce = match dialect {
-        Dialect::Postgres => "coalesce",
-        Dialect::Mysql | Dialect::Mariadb => "COALESCE",
-    };
-    let named = |row: &str| match root_column.as_str() {
-        "" => format!("{row}.{key}"),
-        column => format!("{coalesce}({row}.{column}, {row}.{key})"),
+    let by_family = matches!(timed.unit, Unit::Family { .. });
+    let rootless = |row: &str| roots.missing(&roots.family_of(row, dialect), dialect);
+    let at_window = |row: &str| {
+        let mut found = conditions(row);
+        found.extend(by_family.then(|| rootless(row)));
+        found
     };
     TimedView {
         cutoff,
@@ -178,25 +206,38 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .as_ref()
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
+        by_family,
+        window_rows: match timed.unit {
+            Unit::Window => rule.limits.batch_families,
+            Unit::Family { rows } => rows,
+        },
         several: members.len() > 1,
         locks: members.len() > 1 || timed.ended.is_some(),
         first_time: "'4714-11-24 00:00:00 BC'",
         tick: "interval '1 microsecond'",
         age_of_oldest: format!("clock_timestamp(){here} - min(o.due)"),
-        family_of_root: named("r"),
-        is_root: match root_column.as_str() {
-            "" => "true".to_owned(),
-            _ => format!("{} = t.{key}", named("t")),
-        },
-        root_is_held: match root_column.as_str() {
+        family_of_root: roots.family_of("r", dialect),
+        family_of_t: roots.family_of("t", dialect),
+        is_root: roots
+            .is_root("t", dialect)
+            .unwrap_or_else(|| "true".to_owned()),
+        root_is_held: match roots.column.as_str() {
             "" => format!("r.{key} = ANY (v_held)"),
             column => format!("r.{key} = ANY (v_held) OR r.{column} = ANY (v_held)"),
         },
         conditions_of_root: conditions("t"),
         root_conditions: conditions("r"),
+        window_of_root: at_window("t"),
+        root_window: at_window("r"),
+        root_alone: match roots.is_root("r", dialect).filter(|_| by_family) {
+            Some(is_root) => vec![format!("({is_root} OR {})", rootless("r"))],
+            None => conditions("r"),
+        },
         root_predicates: root.map_or(Vec::new(), |root| root.predicates.clone()),
         of_family: root.map_or(String::new(), |root| root.of_family.clone()),
-        root_column,
+        of_roots: root.map_or(String::new(), |root| any_of(&root.belongs, "p_roots")),
+        names_root: root.map_or(Vec::new(), |root| root.belongs.clone()),
+        root_column: roots.column,
         twins: (2..=members
             .iter()
             .map(|member| member.belongs.len())
@@ -217,10 +258,80 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     }
 }
 
+/// How the root of a family is told.
+struct Roots {
+    table: String,
+    key: String,
+    /// The column of the root table that names the family's root; empty where each row is a family.
+    column: String,
+}
+
+impl Roots {
+    fn new(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> Roots {
+        let table = graph.table(rule.root);
+        let key = &table.key[0].name;
+        let mut members = timed.members.iter();
+        let root = members.find(|member| member.table == rule.root);
+        let column = root
+            .and_then(|root| root.family.first())
+            .filter(|column| *column != key);
+        Roots {
+            table: dialect.qualified(home(graph, dialect), &table.name),
+            key: dialect.ident(key),
+            column: column.map_or(String::new(), |column| dialect.ident(column)),
+        }
+    }
+
+    /// The key of the family of a row of the root table.
+    fn family_of(&self, row: &str, dialect: Dialect) -> String {
+        let Roots { key, column, .. } = self;
+        let coalesce = match dialect {
+            Dialect::Postgres => "coalesce",
+            Dialect::Mysql | Dialect::Mariadb => "COALESCE",
+        };
+        match column.as_str() {
+            "" => format!("{row}.{key}"),
+            column => format!("{coalesce}({row}.{column}, {row}.{key})"),
+        }
+    }
+
+    /// Whether a row of the root table is the root of its family, where that is a question.
+    fn is_root(&self, row: &str, dialect: Dialect) -> Option<String> {
+        let family = self.family_of(row, dialect);
+        (!self.column.is_empty()).then(|| format!("{family} = {row}.{}", self.key))
+    }
+
+    /// That a row is the root of a family, which an expression names.
+    fn at(&self, row: &str, family: &str, dialect: Dialect) -> String {
+        let is_root = self.is_root(row, dialect);
+        let is_root = is_root.map_or(String::new(), |it| format!(" AND {it}"));
+        format!("{row}.{} = {family}{is_root}", self.key)
+    }
+
+    /// That the root of a family, which an expression names, is not there.
+    fn missing(&self, family: &str, dialect: Dialect) -> String {
+        let one = match dialect {
+            Dialect::Postgres => "",
+            Dialect::Mysql | Dialect::Mariadb => "1 ",
+        };
+        let (table, at) = (&self.table, self.at("f", family, dialect));
+        format!("NOT EXISTS (SELECT {one}FROM {table} AS f WHERE {at})")
+    }
+}
+
+/// What finds the rows `t` that name one of several roots.
+fn any_of(columns: &[String], roots: &str) -> String {
+    let each = columns.iter();
+    each.map(|column| format!("t.{column} = ANY ({roots})"))
+        .collect::<Vec<_>>()
+        .join(" OR ")
+}
+
 fn member_view(
     graph: &Graph,
     rule: &Rule,
     timed: &Timed,
+    roots: &Roots,
     index: usize,
     member: &Member,
     dialect: Dialect,
@@ -265,7 +376,16 @@ fn member_view(
     } else {
         Vec::new()
     };
-    let mut predicates = conditions.clone();
+    let families: Vec<String> = match root {
+        true => vec![roots.family_of("t", dialect)],
+        false => family.iter().map(|column| format!("t.{column}")).collect(),
+    };
+    let by_family = matches!(timed.unit, Unit::Family { .. });
+    let mut alone = conditions.clone();
+    if by_family {
+        alone.extend(families.iter().map(|family| roots.missing(family, dialect)));
+    }
+    let mut predicates = alone.clone();
     predicates.extend(
         belongs
             .iter()
@@ -274,6 +394,18 @@ fn member_view(
     if !referrers.is_empty() {
         predicates.push(format!("(t.{key} = ANY ({named})) IS NOT TRUE"));
     }
+    let found = (0..belongs.len())
+        .map(|place| FoundView {
+            column: belongs[place].clone(),
+            before: (0..place)
+                .map(|before| StayView {
+                    work: format!("work_keep_{}", before + 2),
+                    alias: format!("k{}", before + 1),
+                    column: belongs[before].clone(),
+                })
+                .collect(),
+        })
+        .collect();
     let mut stays: Vec<StayView> = belongs
         .iter()
         .enumerate()
@@ -302,8 +434,14 @@ fn member_view(
             dialect,
             &match (root, family.is_empty(), timed.members.len()) {
                 (_, _, 1) => format!("{}: rows that are old enough.", table.name),
+                (true, _, _) if by_family => {
+                    format!("{}: remains of families without a root.", table.name)
+                }
                 (true, _, _) => format!("{}: the families themselves.", table.name),
                 (_, true, _) => format!("{}: its rows belong to no family.", table.name),
+                _ if by_family => {
+                    format!("{}: rows of no family.", table.name)
+                }
                 _ => format!("{}: rows of the families, and of none.", table.name),
             },
         ),
@@ -316,16 +454,29 @@ fn member_view(
         },
         family,
         conditions,
+        alone,
         predicates,
         of_family: belongs
             .iter()
             .map(|column| format!("t.{column} = v_key"))
             .collect::<Vec<_>>()
             .join(" OR "),
+        of_families: any_of(&belongs, "v_go"),
         named,
         referrers,
         belongs,
         stays,
+        found,
+        roots: families
+            .iter()
+            .enumerate()
+            .filter(|_| by_family)
+            .map(|(index, family)| {
+                let alias = format!("f{}", index + 1);
+                let on = roots.at(&alias, family, dialect);
+                RootView { alias, on }
+            })
+            .collect(),
         table: qualified,
         key,
     }
@@ -379,6 +530,34 @@ pub(super) fn probes(
             what: format!("rule {}: delete from {table} in a window", rule.name),
             table: table.clone(),
             sql: delete,
+        });
+        for column in member.belongs.iter().filter(|_| timed.by_family) {
+            let sql = match dialect {
+                Dialect::Postgres => {
+                    let keys = keys(graph.table(rule.root).key[0].kind);
+                    format!("DELETE FROM {from} AS t WHERE t.{column} = ANY ({keys})")
+                }
+                Dialect::Mysql | Dialect::Mariadb => format!(
+                    "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{column} = w.k",
+                    work = some_keys(from, column)
+                ),
+            };
+            probes.push(Probe {
+                what: format!("rule {}: delete from {table} by {column}", rule.name),
+                table: table.clone(),
+                sql,
+            });
+        }
+    }
+    if timed.by_family {
+        let (table, key, first) = (&view.table, &view.key, &view.first_key);
+        probes.push(Probe {
+            what: format!("rule {}: the next roots, oldest first", rule.name),
+            table: graph.table(rule.root).name.clone(),
+            sql: format!(
+                "SELECT t.{key} FROM {table} AS t WHERE t.{time} >= '1970-01-01' AND (t.{time} > '1970-01-01' OR t.{key} > {first}) AND t.{time} < '1970-01-02' AND {is_root} ORDER BY t.{time}, t.{key} LIMIT 100",
+                is_root = timed.is_root
+            ),
         });
     }
     if let Some(view) = &timed.stamp {

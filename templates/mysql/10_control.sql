@@ -131,7 +131,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting (
         END) IS TRUE
     )
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Overrides of the limits in the spec: {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
+    COMMENT = 'Overrides of the limits in the spec: {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
@@ -365,7 +365,10 @@ BEGIN
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE CONCAT(p_rule, '.', p_name)
 {%- for rule in rules %}
-            WHEN '{{ rule.name }}.{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}' THEN {{ rule.batch_families }}
+            WHEN '{{ rule.name }}.{{ rule.batch_setting }}' THEN {{ rule.batch_families }}
+{%- if rule.timed and rule.timed.by_family %}
+            WHEN '{{ rule.name }}.batch_rows' THEN {{ rule.timed.window_rows }}
+{%- endif %}
             WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
             WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
             WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}

@@ -45,7 +45,7 @@ COMMENT 'Makes the work tables of one batch anew. Key columns have the type and 
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
-        {{ control }}.work_keep
+        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
 {%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %};
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
@@ -55,7 +55,28 @@ BEGIN
         due datetime(6) NOT NULL,
         PRIMARY KEY (position, due)
     ) ENGINE = InnoDB;
-    -- The rows of {{ rule.table_name }} in the window, with their family and what speaks against it.
+{%- if rule.timed.by_family %}
+    -- The next roots, and behind which one they begin.
+    CREATE TEMPORARY TABLE {{ control }}.work_cursor (
+        only_row integer NOT NULL DEFAULT 1,
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        due datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (only_row)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_next (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        due datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (id),
+        KEY (due, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
+    -- The rows of {{ rule.table_name }} in the {% if rule.timed.by_family %}batch{% else %}window{% endif %}, with their family and what speaks against it.
     CREATE TEMPORARY TABLE {{ control }}.work_root (
         {%- if rule.id_type %}
         id {{ rule.id_type }} NOT NULL,
@@ -75,7 +96,7 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS family FROM {{ rule.table }} AS i LIMIT 0;
-    -- Families with a row that something refers to; the family that a purge names.
+    -- Families with a row that something refers to; {% if rule.timed.by_family %}the families that go{% else %}the family that a purge names{% endif %}.
     CREATE TEMPORARY TABLE {{ control }}.work_tied (
         {%- if rule.id_type %}
         id {{ rule.id_type }} NOT NULL,
@@ -131,7 +152,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn,
         {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
-        {{ control }}.work_keep
+        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
 {%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %};
 END;
@@ -242,7 +263,7 @@ BEGIN
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} >= p_from
           AND r.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
         FOR UPDATE SKIP LOCKED;
@@ -252,7 +273,7 @@ BEGIN
         LEFT JOIN {{ control }}.work_root AS w ON w.id = r.{{ rule.key }}
         WHERE r.{{ rule.end_time }} >= p_from
           AND r.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
           AND w.id IS NULL;
@@ -267,7 +288,7 @@ BEGIN
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} >= p_from
           AND r.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %};
     END IF;
@@ -304,7 +325,7 @@ BEGIN
     STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = h.id
     WHERE r.{{ rule.end_time }} >= p_from
       AND r.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_window %}
       AND {{ condition }}
 {%- endfor %};
 {%- endif %}
@@ -368,7 +389,7 @@ BEGIN
 {%- endfor %}
 END;
 
--- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables, in the caller's transaction.
+-- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables{% if rule.timed.by_family %} and of no family whose root is there{% endif %}, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
     IN  p_run      bigint,
@@ -399,7 +420,7 @@ BEGIN
     FROM {{ member.table }} AS t
     WHERE t.{{ rule.end_time }} >= p_from
       AND t.{{ rule.end_time }} < p_to
-{%- for condition in member.conditions %}
+{%- for condition in member.alone %}
       AND {{ condition }}
 {%- endfor %};
     DELETE t
@@ -450,6 +471,8 @@ BEGIN
     SET o_rows = CONCAT('[', o_rows, ']');
 END;
 
+{% if rule.timed.by_family %}{% include "30_families.sql" %}
+{% endif -%}
 -- {{ rule.name }}_undated: families{% if rule.timed.ended %} that ended{% endif %} without a {{ rule.end_time_name }}; they can never become due.
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated()
@@ -461,7 +484,7 @@ BEGIN
     SELECT DISTINCT {{ rule.timed.family_of_root }} AS family, 'UNDATED_MEMBER'
     FROM {{ rule.table }} AS r
     WHERE r.{{ rule.end_time }} IS NULL
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_alone %}
       AND {{ condition }}
 {%- endfor %}
 {%- if rule.timed.ended %}
@@ -496,14 +519,14 @@ BEGIN
 {%- if member.with_root %}
     LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}
 {%- endif %}
-{%- for condition in member.conditions %}
+{%- for condition in member.alone %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %};
 {%- endfor %}
 END;
 
 -- {{ rule.name }}_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to the rows of one instant, which are recorded and
+-- A batch that fails is rolled back and tried again, then halved down to {% if rule.timed.by_family %}one family, or {% endif %}the rows of one instant, which are recorded and
 -- passed over.
 --# create procedure {{ control }}.{{ rule.name }}_step
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_step(IN p_run bigint, OUT o_state varchar(1000))
@@ -516,13 +539,31 @@ BEGIN
     DECLARE v_cutoff    datetime(6);
     DECLARE v_from      datetime(6);
     DECLARE v_to        datetime(6);
+{%- if rule.timed.by_family %}
+    DECLARE v_key       varchar(255);
+    DECLARE v_by_family boolean;
+{%- endif %}
     DECLARE v_rows      longtext;
     SET o_state = NULL;
 
     step: BEGIN
         attempt: BEGIN
             {{ w::before_batch(control=control, rule=rule, maria=maria) }}
+{%- if rule.timed.by_family %}
+            -- Families first. The cursor has a key as long as there are some.
+            SELECT p.cursor_time, p.cursor_key
+            INTO v_from, v_key
+            FROM {{ control }}.run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = {{ rule.literal }};
+            SET v_by_family = v_from IS NULL OR v_key IS NOT NULL;
+            IF NOT v_by_family THEN
+                CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_rows', v_batch);
+            END IF;
+            -- Families, or rows of one table; 0: those of one instant.
+{%- else %}
             -- Rows of one table; 0: those of one instant.
+{%- endif %}
             SET v_take = LEAST(v_present, v_batch);
             IF v_limit <= v_done THEN
                 SET o_state = 'run_families reached';
@@ -534,20 +575,40 @@ BEGIN
 
             CALL {{ control }}.seconds(v_text, v_retention);
             CALL {{ control }}.{{ rule.name }}_cutoff(v_as_of, v_retention, v_cutoff);
+{%- if rule.timed.by_family %}
+            IF v_by_family THEN
+                CALL {{ control }}.{{ rule.name }}_next(COALESCE(v_from, {{ rule.least_time }}), COALESCE(v_key, {{ rule.first_key }}), v_cutoff, LEAST(v_take, v_limit - v_done));
+                -- COUNT(*) of a whole table would start threads on MySQL.
+                SELECT COUNT(n.id) INTO v_last FROM {{ control }}.work_next AS n;
+                IF v_last = 0 THEN
+                    -- Then what belongs to none.
+                    CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_rows', v_batch);
+                    UPDATE {{ control }}.run_rule AS p
+                    SET p.batch_families = v_batch,
+                        p.halving = false,
+                        p.cursor_time = {{ rule.least_time }},
+                        p.cursor_key = NULL,
+                        p.updated_at = UTC_TIMESTAMP(6)
+                    WHERE p.run_id = p_run
+                      AND p.rule = {{ rule.literal }};
+                    COMMIT;
+                    SET o_state = 'more';
+                    LEAVE step;
+                END IF;
+                SET v_from = NULL, v_take = v_last;
+                SELECT n.due, n.id INTO v_to, v_key FROM {{ control }}.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+                CALL {{ control }}.{{ rule.name }}_families(p_run, v_cutoff, v_as_of, v_dry_run, v_families, v_rows);
+            ELSE
+                {{ w::take_window(control=control, rule=rule) | indent(prefix="    ") }}
+            END IF;
+{%- else %}
             SELECT COALESCE(p.cursor_time, {{ rule.least_time }})
             INTO v_from
             FROM {{ control }}.run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
-            CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-            IF v_from IS NULL THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            -- One instant cannot be halved.
-            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
+            {{ w::take_window(control=control, rule=rule) }}
+{%- endif %}
             CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
             CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
             UPDATE {{ control }}.run_rule AS p
@@ -557,6 +618,9 @@ BEGIN
                 p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+{%- if rule.timed.by_family %}
+                p.cursor_key = v_key,
+{%- endif %}
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
@@ -568,21 +632,21 @@ BEGIN
 
         {{ w::after_batch(control=control, rule=rule, half="v_take DIV 2") }}
         INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, {{ rule.literal }}, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), v_errno, v_sqlstate, v_message);
+        VALUES (p_run, {{ rule.literal }}, {% if rule.timed.by_family %}COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))){% else %}TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)){% endif %}, v_errno, v_sqlstate, v_message);
         CALL {{ control }}.{{ rule.name }}_work();
         INSERT INTO {{ control }}.work_skip (skip_key, reason)
         SELECT DISTINCT {{ rule.timed.family_of_root }} AS family, IF(v_busy, 'LOCKED', 'FAILED')
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} >= v_from
           AND r.{{ rule.end_time }} < v_to
-{%- for condition in rule.timed.root_conditions %}
+{%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
         ORDER BY family;
         IF ROW_COUNT() = 0 THEN
-            -- Rows of no family.
+            -- {% if rule.timed.by_family %}One family, or rows of none{% else %}Rows of no family{% endif %}.
             INSERT INTO {{ control }}.work_skip (skip_key, reason)
-            VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), IF(v_busy, 'LOCKED', 'FAILED'));
+            VALUES ({% if rule.timed.by_family %}COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))){% else %}TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)){% endif %}, IF(v_busy, 'LOCKED', 'FAILED'));
         END IF;
         CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
         UPDATE {{ control }}.run_rule AS p
@@ -591,6 +655,9 @@ BEGIN
             p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
             p.halving = false,
             p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+{%- if rule.timed.by_family %}
+            p.cursor_key = v_key,
+{%- endif %}
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
@@ -754,7 +821,7 @@ BEGIN
     {{ w::after_purge(control=control, rule=rule, q="`") }}
 END;
 
--- {{ rule.name }}_preview: the windows of a run, counted but not locked and not deleted.
+-- {{ rule.name }}_preview: the {% if rule.timed.by_family %}batches{% else %}windows{% endif %} of a run, counted but not locked and not deleted.
 --# create procedure {{ control }}.{{ rule.name }}_preview
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
@@ -766,6 +833,11 @@ BEGIN
     DECLARE v_cutoff    datetime(6);
     DECLARE v_from      datetime(6) DEFAULT {{ rule.least_time }};
     DECLARE v_to        datetime(6);
+{%- if rule.timed.by_family %}
+    DECLARE v_key       varchar(255) DEFAULT {{ rule.first_key }};
+    DECLARE v_by_family boolean DEFAULT true;
+    DECLARE v_most      bigint;
+{%- endif %}
     DECLARE v_found     bigint;
     DECLARE v_room      bigint DEFAULT 10;
     DECLARE v_part      longtext;
@@ -797,6 +869,32 @@ BEGIN
     CALL {{ control }}.{{ rule.name }}_undated();
     INSERT INTO {{ control }}.work_skipped (skip_key, reason)
     SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+{%- if rule.timed.by_family %}
+    CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_most);
+    -- Families first, then what belongs to none.
+    families: LOOP
+        CALL {{ control }}.{{ rule.name }}_work();
+        CALL {{ control }}.{{ rule.name }}_next(v_from, v_key, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)));
+        SELECT COUNT(n.id) INTO v_found FROM {{ control }}.work_next AS n;
+        IF v_found = 0 THEN
+            LEAVE families;
+        END IF;
+        IF v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE families;
+        END IF;
+        SELECT n.due, n.id INTO v_from, v_key FROM {{ control }}.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+        CALL {{ control }}.{{ rule.name }}_families_count(v_cutoff, p_as_of, v_found, v_rows);
+        {{ w::add_to_preview(control=control, rule=rule) }}
+        IF v_room > 0 THEN
+            {{ w::sample_roots(rule=rule) }}
+                FROM {{ control }}.work_target AS c
+                STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+                {{ w::add_samples(rule=rule) }}
+        END IF;
+    END LOOP families;
+    SET v_from = {{ rule.least_time }};
+{%- endif %}
     windows: LOOP
         CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
         IF v_from IS NULL THEN
@@ -808,34 +906,16 @@ BEGIN
         END IF;
         CALL {{ control }}.{{ rule.name }}_work();
         CALL {{ control }}.{{ rule.name }}_count(v_from, v_to, p_as_of, v_found, v_rows);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-{%- for step in rule.steps %}
-        SET v_rows_{{ step.position }} = v_rows_{{ step.position }} + JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
-{%- endfor %}
-        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+        {{ w::add_to_preview(control=control, rule=rule) }}
         IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT t.{{ rule.key }} AS id, t.{{ rule.end_time }} AS due
+            {{ w::sample_roots(rule=rule) }}
 {%- for member in rule.timed.members %}{% if member.root %}
                 {{ w::rows_of_window(control=control, rule=rule, member=member, from="v_from", to="v_to") | indent(prefix="            ") }}
 {%- endif %}{% endfor %}
 {%- if rule.timed.root_column %}
                   AND {{ rule.timed.is_root }}
 {%- endif %}
-                ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
+                {{ w::add_samples(rule=rule) }}
         END IF;
         SET v_from = v_to;
     END LOOP windows;

@@ -123,7 +123,7 @@ BEGIN
     DECLARE v_batch bigint;
 {%- for rule in rules %}
     IF COALESCE(p_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
-        CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}', v_batch);
+        CALL {{ control }}.setting_of({{ rule.literal }}, '{{ rule.batch_setting }}', v_batch);
         INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families)
         VALUES (p_run, {{ rule.literal }}, v_batch);
         INSERT INTO {{ control }}.run_table (run_id, rule, position, table_name)

@@ -339,7 +339,7 @@ END;
 --# create procedure {{ control }}.set_setting
 CREATE PROCEDURE {{ control }}.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "{% if rules.0.by_end %}batch_families{% else %}batch_rows{% endif %}", "value": 50}''); [body @body@]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL {{ control }}.set_setting(''{"name": "{{ rules.0.batch_setting }}", "value": 50}''); [body @body@]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_name longtext;
@@ -351,7 +351,7 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'name', v_name);
     CALL {{ control }}.setting_of(v_rule, LEFT(v_name, 255), v_value);
     IF v_value IS NULL THEN
-        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget, lock_timeout, retries, {% if by_fallback %}fallback_retention, {% endif %}ledger_days');
+        CALL {{ control }}.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget, lock_timeout, retries, {% if by_fallback %}fallback_retention, {% endif %}ledger_days');
     END IF;
     CALL {{ control }}.option_of(p_options, 'value', v_text);
     IF v_text IS NULL THEN

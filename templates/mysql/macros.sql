@@ -222,7 +222,7 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL {{ control }}.setting_of({{ rule.literal }}, '{% if rule.by_end %}batch_families{% else %}batch_rows{% endif %}', v_batch);
+            CALL {{ control }}.setting_of({{ rule.literal }}, '{{ rule.batch_setting }}', v_batch);
             CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
             CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -340,6 +340,51 @@ SELECT
     ) AS l;
 {%- endmacro preview_figures %}
 
+{#- The next window from v_from on, and its batch. -#}
+{% macro take_window(control, rule) -%}
+CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+            IF v_from IS NULL THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            -- One instant cannot be halved.
+            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
+{%- endmacro take_window %}
+
+{#- What a batch of a preview found, added to what was found before. -#}
+{% macro add_to_preview(control, rule) -%}
+SET v_batches = v_batches + 1;
+        SET v_families = v_families + v_found;
+{%- for step in rule.steps %}
+        SET v_rows_{{ step.position }} = v_rows_{{ step.position }} + JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
+{%- endfor %}
+        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+{%- endmacro add_to_preview %}
+
+{#- The first roots t of a batch of a preview: the beginning and the end of the statement. -#}
+{% macro sample_roots(rule) -%}
+SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
+            INTO v_found, v_part, v_time
+            FROM (
+                SELECT t.{{ rule.key }} AS id, t.{{ rule.end_time }} AS due
+{%- endmacro sample_roots %}
+
+{% macro add_samples(rule) -%}
+ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+                LIMIT v_room
+            ) AS g;
+            IF v_found > 0 THEN
+                IF v_oldest = 'null' THEN
+                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
+                END IF;
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
+                SET v_room = v_room - v_found;
+            END IF;
+{%- endmacro add_samples %}
+
 {#- The document of a preview. -#}
 {% macro preview_document(rule) -%}
 SET o_document = CONCAT(
@@ -420,12 +465,25 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 {%- endif %}
 {%- endmacro fault_of_root %}
 
-{#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does. -#}
+{#- The members of the families of work_next, with what speaks against each; 0: the root is not due any more. -#}
+{% macro members_of_next(control, rule, column) -%}
+SELECT
+            r.{{ rule.key }}, {{ rule.timed.family_of_root }},
+            CASE WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0 ELSE {{ self::fault_of_root(rule=rule) }} END
+        FROM {{ control }}.work_next AS n
+        STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
+{%- endmacro members_of_next %}
+
+{#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
+    Where families go as such, the rows of those whose root is there stay. -#}
 {% macro rest_of_window(control, rule, member) -%}
 FROM {{ control }}.work_due AS w
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
 {%- for stay in member.stays %}
     LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+{%- for root in member.roots %}
+    LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
     WHERE w.position = {{ member.position }}
 {%- for condition in member.conditions %}
@@ -434,12 +492,18 @@ FROM {{ control }}.work_due AS w
 {%- for stay in member.stays %}
       AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
+{%- for root in member.roots %}
+      AND {{ root.alias }}.{{ rule.key }} IS NULL
+{%- endfor %}
 {%- endmacro rest_of_window %}
 
 {% macro rows_of_window(control, rule, member, from, to) -%}
 FROM {{ member.table }} AS t
 {%- for stay in member.stays %}
     LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+{%- for root in member.roots %}
+    LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
     WHERE t.{{ rule.end_time }} >= {{ from }}
       AND t.{{ rule.end_time }} < {{ to }}
@@ -448,6 +512,9 @@ FROM {{ member.table }} AS t
 {%- endfor %}
 {%- for stay in member.stays %}
       AND {{ stay.alias }}.id IS NULL
+{%- endfor %}
+{%- for root in member.roots %}
+      AND {{ root.alias }}.{{ rule.key }} IS NULL
 {%- endfor %}
 {%- endmacro rows_of_window %}
 

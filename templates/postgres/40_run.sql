@@ -1155,7 +1155,7 @@ BEGIN
     v_rule := {{ control }}.check_rule(p_options);
     IF {{ control }}.setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are {% if by_end %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds), {% endif %}ledger_days.';
+            USING ERRCODE = '22023', HINT = 'The settings are {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds), {% endif %}ledger_days.';
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM {{ control }}.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
@@ -1177,7 +1177,7 @@ BEGIN
                 changed_at = clock_timestamp();
         EXCEPTION WHEN check_violation THEN
             RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are {% if by_end %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, {% if by_fallback %}fallback_retention 0 to 31557600000 (seconds), {% endif %}ledger_days 1 to 36500.';
+                USING ERRCODE = '22023', HINT = 'The limits are {% if takes_families %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, {% if by_fallback %}fallback_retention 0 to 31557600000 (seconds), {% endif %}ledger_days 1 to 36500.';
         END;
     END IF;
     RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
@@ -1185,7 +1185,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.set_setting
 COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{% if rules.0.by_end %}batch_families{% else %}batch_rows{% endif %}", "value": 50}''); [body @body@]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{{ rules.0.batch_setting }}", "value": 50}''); [body @body@]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 --# create function {{ control }}.set_windows

@@ -30,6 +30,23 @@ PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 
     END;
 {%- endmacro latch %}
 
+{#- The next window of time, v_from and v_to, and whether it cannot be halved. -#}
+{% macro next_window(control, rule, from, last) -%}
+SELECT w.o_from, w.o_to
+    INTO v_from, v_to
+    FROM {{ control }}.{{ rule.name }}_window(
+        {{ from }}::{{ rule.time_type }},
+        {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')),
+        v_take,
+        v_families,
+        {{ last }}
+    ) AS w;
+    IF v_from IS NULL THEN
+        RETURN 'nothing left';
+    END IF;
+    v_instant := v_to <= v_from + {{ rule.timed.tick }};
+{%- endmacro next_window %}
+
 {#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
 {% macro after_batch(control, rule, progress="run_rule") -%}
 IF v_run.dry_run THEN

@@ -856,6 +856,7 @@ BEGIN
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');
     SET v_oldest = COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_eldest, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null');
+
     CALL windrow_airflow_3.tries_rows(v_rows);
     SET v_rows_1 = JSON_VALUE(v_rows, '$[0]');
     SET v_rows_2 = JSON_VALUE(v_rows, '$[1]');

@@ -433,6 +433,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
     found.extend(rule.tables.first().map(|it| ("tables", it.span())));
     found.extend(rule.references.first().map(|it| ("references", it.span())));
     found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
     found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     if strategy == Strategy::Expiry {
         found.extend(rule.retention.as_ref().map(|it| ("retention", it.span())));

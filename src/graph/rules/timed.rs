@@ -9,7 +9,9 @@ use super::stamp::{self, Around, stamp};
 use super::{DAY, Family, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, names};
+use crate::graph::{
+    Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names,
+};
 use crate::spec::{self, Spec, Strategy, Text, grammar};
 
 /// Rows of one table in one transaction.
@@ -100,7 +102,8 @@ pub(super) fn rule(
         order: &order,
     };
     let report = reports(text, rule, &family, diagnostics);
-    let limits = row_limits(&rule.limits, diagnostics);
+    check_unit(rule, root, &members, diagnostics);
+    let (unit, limits) = unit(rule, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let kept = kept?;
     Some(Rule {
@@ -113,6 +116,7 @@ pub(super) fn rule(
         last: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
+            unit,
             members,
             ended,
             references,
@@ -130,17 +134,55 @@ pub(super) fn rule(
     })
 }
 
+/// What one transaction takes, and how much of it.
+fn unit(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> (Unit, Limits) {
+    if !by_family(rule) {
+        return (Unit::Window, row_limits(&rule.limits, diagnostics));
+    }
+    let rows = batch_rows(&rule.limits, diagnostics);
+    (Unit::Family { rows }, limits(&rule.limits, diagnostics))
+}
+
+/// Whether one transaction of the rule takes whole families.
+fn by_family(rule: &spec::Rule) -> bool {
+    let unit = rule.unit.as_ref().map(Spanned::get_ref);
+    unit == Some(&spec::Unit::Family)
+}
+
+/// Families need rows that say to which one they belong.
+fn check_unit(
+    rule: &spec::Rule,
+    root: Option<TableId>,
+    members: &[Member],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let Some(unit) = rule.unit.as_ref().filter(|_| by_family(rule)) else {
+        return;
+    };
+    // A table that could not be read may be the one that is missed.
+    let unclear = root.is_none() || members.len() < rule.tables.len();
+    let belongs = |member: &Member| Some(member.table) != root && !member.family.is_empty();
+    if !unclear && !members.is_empty() && !members.iter().any(belongs) {
+        diagnostics.push(Diagnostic::error(
+            "family-of-the-root-alone",
+            unit.span(),
+            "no table of the rule says to which family its rows belong",
+            "name the columns: `tables = [\"table: column that names the root\", …]`, or leave `unit` out",
+        ));
+    }
+}
+
 /// The limits of a rule whose rows do not go by families.
 pub(super) fn row_limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
     Limits {
-        batch_families: names::count(
-            written.batch_rows.as_ref(),
-            BATCH_ROWS,
-            1..=100_000,
-            diagnostics,
-        ),
+        batch_families: batch_rows(written, diagnostics),
         ..limits(written, diagnostics)
     }
+}
+
+fn batch_rows(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> i64 {
+    let written = written.batch_rows.as_ref();
+    names::count(written, BATCH_ROWS, 1..=100_000, diagnostics)
 }
 
 /// What only rules by time have, where a rule goes by the end of its families.
@@ -149,6 +191,7 @@ pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagno
     found.extend(rule.time.as_ref().map(|it| ("time", it.span())));
     found.extend(rule.tables.first().map(|it| ("tables", it.span())));
     found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
     found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     found.extend(
         rule.limits
@@ -172,7 +215,7 @@ pub(super) fn refuse(
         ),
         Strategy::RemovalTime => (
             "removal-time",
-            "it has `root`, `time`, `tables`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, and `limits` with `batch_rows`: the stored time holds the retention already",
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
         ),
         Strategy::Age => (
             "age",
@@ -206,6 +249,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
     let mut found = fields_of_families(rule);
     found.extend(single::own_fields(rule));
     if strategy == Strategy::RemovalTime {
+        found.retain(|(field, _)| *field != "batch_families" || !by_family(rule));
         let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
         found.extend(
             candidates
@@ -221,6 +265,7 @@ fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, S
     } else {
         found.extend(rule.tables.first().map(|it| ("tables", it.span())));
         found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+        found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
         found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
     }
     found
@@ -366,6 +411,28 @@ fn members(
             ),
             "list it behind all tables whose rows belong to it",
         ));
+    }
+    let place = |table| found.iter().position(|(member, _)| member.table == table);
+    if let Some(root) = root.filter(|_| by_family(rule)).and_then(place) {
+        // The next run finds by its root what a killed one has left of a family.
+        for (member, span) in found[root + 1..]
+            .iter()
+            .filter(|it| !it.0.family.is_empty())
+        {
+            let child = tables.tables[member.table.0].name.escape_debug();
+            let parent = tables.tables[found[root].0.table.0].name.escape_debug();
+            diagnostics.push(
+                Diagnostic::error(
+                    "parent-before-child",
+                    span.clone(),
+                    format!(
+                        "`{child}` is listed behind `{parent}`, whose families its rows belong to"
+                    ),
+                    format!("move it before `{parent}`: the root of a family goes last"),
+                )
+                .related(found[root].1.clone(), "the root table"),
+            );
+        }
     }
     found.into_iter().map(|(member, _)| member).collect()
 }

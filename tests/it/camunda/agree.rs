@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windrow::dialect::{DIALECTS, Dialect};
 
-use super::{AS_OF, history, options, state};
+use super::{AS_OF, Unit, options, state};
 use crate::agree::anonymous;
 use crate::support::camunda::Camunda;
 
@@ -12,7 +12,18 @@ const OWN: [&str; 1] = ["batches"];
 
 #[test]
 fn all_servers_answer_alike() {
-    let mut told = DIALECTS.iter().map(|dialect| (*dialect, story(*dialect)));
+    agree(Unit::Window);
+}
+
+#[test]
+fn all_servers_answer_alike_by_families() {
+    agree(Unit::Family);
+}
+
+fn agree(unit: Unit) {
+    let mut told = DIALECTS
+        .iter()
+        .map(|dialect| (*dialect, story(unit, *dialect)));
     let (first, expected) = told.next().expect("a server");
     for (dialect, answers) in told {
         assert_eq!(expected.len(), answers.len());
@@ -23,8 +34,8 @@ fn all_servers_answer_alike() {
 }
 
 /// What an operator may do with the history, and what is said of it.
-fn story(dialect: Dialect) -> Vec<(String, Value)> {
-    let mut camunda = history(dialect);
+fn story(unit: Unit, dialect: Dialect) -> Vec<(String, Value)> {
+    let mut camunda = unit.history(dialect);
     // A whole family that is held, and one that is purged before its time; a sub-instance that is not a root.
     let some = |camunda: &mut Camunda, which: &str| {
         camunda.texts(&format!(

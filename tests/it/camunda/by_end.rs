@@ -2,7 +2,6 @@
 //! rows in memory, compared with what `specs/camunda7-end-time.toml` and `specs/camunda7-cases.toml` delete.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -781,28 +780,7 @@ fn the_specs_by_end_time_fit_the_schema(dialect: Dialect) {
         let (graph, findings) = lint::load(&text);
         let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
         let camunda = Camunda::of(dialect, &graph);
-        let name = camunda.windrow.name.clone();
-        let check = |text: &str| {
-            let path = std::env::temp_dir().join(format!("windrow-{spec}-{name}.toml"));
-            let text = text.replace("\"camunda7\"", &format!("\"{name}\""));
-            std::fs::write(&path, text).expect("a spec is written");
-            let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
-                .arg("check")
-                .arg(&path)
-                .arg("--output")
-                .arg("json")
-                .arg("--database")
-                .arg(camunda.windrow.superuser())
-                .output()
-                .expect("windrow runs");
-            std::fs::remove_file(&path).expect("a spec is removed");
-            let mut said: Value = serde_json::from_slice(&output.stdout)
-                .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-            let findings = said["findings"].as_array_mut().expect("findings");
-            // Events do not run at all on these servers.
-            findings.retain(|finding| finding["code"] != "event-scheduler");
-            said.to_string()
-        };
+        let check = |text: &str| camunda.check(text);
         let said = check(&text);
         assert!(
             !said.contains("\"error\"") && !said.contains("\"warning\""),

@@ -6,15 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{AS_OF, by_end, history, options, rule, state};
+use super::{AS_OF, Unit, by_end, in_each_unit, options, rule, state};
 use crate::support::camunda::Camunda;
 use crate::support::history::until;
 use crate::support::installation::on_every_server;
 
-on_every_server!(
-    what_the_session_of_a_killed_run_commits_is_told_and_finished,
-    what_a_killed_run_by_end_time_leaves_is_told_and_finished,
-);
+in_each_unit!(what_the_session_of_a_killed_run_commits_is_told_and_finished);
+on_every_server!(what_a_killed_run_by_end_time_leaves_is_told_and_finished);
 
 /// Where a batch is killed: the table whose rows it deletes.
 const POINTS: [&str; 4] = [
@@ -91,10 +89,10 @@ fn unfinished(camunda: &mut Camunda) -> bool {
     checks.iter().any(|check| check["check"] == "unfinished")
 }
 
-fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) {
-    let mut twin = history(dialect);
-    let mut camunda = history(dialect);
-    camunda.set_setting("batch_rows", 200);
+fn what_the_session_of_a_killed_run_commits_is_told_and_finished(unit: Unit, dialect: Dialect) {
+    let mut twin = unit.history(dialect);
+    let mut camunda = unit.history(dialect);
+    unit.in_small_batches(&mut camunda);
     // A family that is named by hand although its time has not come: no later run finishes it but by another purge.
     let young = camunda.texts(
         "SELECT id_ FROM act_hi_procinst AS p WHERE removal_time_ > '2026-06-02' AND end_time_ IS NOT NULL AND id_ = root_proc_inst_id_

@@ -1,0 +1,226 @@
+{% import "macros.sql" as w -%}
+-- {{ rule.name }}_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
+--# create function {{ control }}.{{ rule.name }}_next
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
+    p_time   {{ rule.time_type }},
+    p_key    {{ rule.key_type }},
+    p_cutoff {{ rule.time_type }},
+    p_limit  bigint,
+    OUT o_roots {{ rule.key_type }}[],
+    OUT o_last  {{ rule.time_type }}
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    SELECT coalesce(array_agg(n.key ORDER BY n.due, n.key), '{}'), max(n.due)
+    INTO o_roots, o_last
+    FROM (
+        SELECT t.{{ rule.key }} AS key, t.{{ rule.end_time }} AS due
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_time
+          AND (t.{{ rule.end_time }} > p_time OR t.{{ rule.key }} > p_key)
+          AND t.{{ rule.end_time }} < p_cutoff
+          AND {{ rule.timed.is_root }}
+        ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+        LIMIT p_limit
+    ) AS n;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_next
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next({{ rule.time_type }}, {{ rule.key_type }}, {{ rule.time_type }}, bigint) IS
+    'The next p_limit roots with a {{ rule.end_time_name }} before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only; {{ rule.name }}_judge decides. [body @body@]';
+
+-- {{ rule.name }}_judge: which of these families may go. A family is all rows that name the root, and goes when the
+-- {{ rule.end_time_name }} of the root has come, whatever that of its other rows is.
+--# create function {{ control }}.{{ rule.name }}_judge
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
+    p_roots  {{ rule.key_type }}[],
+    p_cutoff {{ rule.time_type }},
+    p_as_of  timestamptz,
+    p_lock   boolean,
+    OUT o_go           {{ rule.key_type }}[],
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_held {{ rule.key_type }}[];
+{%- if rule.timed.references %}
+    v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
+{%- endif %}
+{%- if rule.timed.ended %}
+    v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
+{%- endif %}
+BEGIN
+    -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
+    IF p_lock THEN
+        PERFORM
+        FROM {{ rule.table }} AS t
+        WHERE {{ rule.timed.of_roots }}
+        ORDER BY t.{{ rule.key }}
+        FOR UPDATE;
+    END IF;
+    v_held := ARRAY(
+        SELECT h.key::{{ rule.key_type }}
+        FROM {{ control }}.hold AS h
+        WHERE h.rule = {{ rule.literal }}
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+{%- for member in rule.timed.members %}
+{%- for referrer in member.referrers %}
+{%- for column in member.belongs %}
+    v_tied := v_tied || ARRAY(
+        SELECT DISTINCT t.{{ column }}
+        FROM {{ member.table }} AS t
+        JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
+        WHERE t.{{ column }} = ANY (p_roots)
+    );
+{%- endfor %}
+{%- endfor %}
+{%- endfor %}
+    SELECT
+        coalesce(array_agg(f.key ORDER BY f.key) FILTER (WHERE f.reason IS NULL), '{}'),
+        coalesce(array_agg(f.key::text ORDER BY f.key) FILTER (WHERE f.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(f.reason ORDER BY f.key) FILTER (WHERE f.reason IS NOT NULL), '{}')
+    INTO o_go, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            {{ rule.timed.family_of_t }} AS key,
+            CASE
+                -- A hold on any member keeps the whole family.
+                WHEN bool_or(t.{{ rule.key }} = ANY (v_held)) THEN 'HELD'
+{%- if rule.timed.ended %}
+                WHEN bool_or(t.{{ rule.timed.ended }} IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or(t.{{ rule.timed.ended }} >= v_least) THEN 'RETENTION_NOT_REACHED'
+{%- endif %}
+{%- if rule.timed.references %}
+                WHEN {{ rule.timed.family_of_t }} = ANY (v_tied) THEN 'REFERENCED'
+{%- endif %}
+            END AS reason
+        FROM {{ rule.table }} AS t
+        WHERE {{ rule.timed.of_roots }}
+        GROUP BY 1
+        -- While this batch waited for its locks, a root may have got a later time.
+        HAVING bool_or({{ rule.timed.is_root }} AND t.{{ rule.end_time }} < p_cutoff)
+    ) AS f;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_judge
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], {{ rule.time_type }}, timestamptz, boolean) IS
+    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of {{ rule.table_name }} first. [body @body@]';
+
+-- {{ rule.name }}_families: one batch: whole families, found by their roots. Has no transaction control.
+--# create function {{ control }}.{{ rule.name }}_families
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families(
+    p_roots  {{ rule.key_type }}[],
+    p_cutoff {{ rule.time_type }},
+    p_as_of  timestamptz,
+    OUT o_families     bigint,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_go   {{ rule.key_type }}[];
+    v_rows bigint;
+BEGIN
+    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
+    {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
+
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_cutoff, p_as_of, true) AS j;
+{%- for member in rule.timed.members %}
+{%- if member.of_families %}
+
+    -- {{ member.table_name }}: {% if member.root %}the families themselves{% else %}rows of the families, whatever their own {{ rule.end_time_name }}{% endif %}.
+    DELETE FROM {{ member.table }} AS t
+    WHERE {{ member.of_families }};
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[{{ member.position }}] := v_rows;
+{%- endif %}
+{%- endfor %}
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    IF {{ w::watched(rule=rule) }} THEN
+{%- for member in rule.timed.members %}
+{%- if member.of_families %}
+        IF EXISTS (SELECT FROM {{ member.table }} AS t WHERE {{ member.of_families }}) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', {{ member.table_literal }}
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+{%- endif %}
+{%- endfor %}
+    END IF;
+
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_families
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families({{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
+    'Deletes, in the caller''s transaction, those families of these roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+
+-- {{ rule.name }}_families_count: what a batch would delete of these families. Reads only.
+--# create function {{ control }}.{{ rule.name }}_families_count
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families_count(
+    p_roots  {{ rule.key_type }}[],
+    p_cutoff {{ rule.time_type }},
+    p_as_of  timestamptz,
+    OUT o_families     bigint,
+    OUT o_roots        {{ rule.key_type }}[],
+    OUT o_oldest       {{ rule.time_type }},
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_go {{ rule.key_type }}[];
+BEGIN
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_cutoff, p_as_of, false) AS j;
+    o_rows := ARRAY[
+{%- for member in rule.timed.members %}
+        {% if member.of_families %}(SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.of_families }}){% else %}0{% endif %}{% if not loop.last %},{% endif %}
+{%- endfor %}
+    ];
+    SELECT min(t.{{ rule.end_time }}), coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')
+    INTO o_oldest, o_roots
+    FROM {{ rule.table }} AS t
+    WHERE t.{{ rule.key }} = ANY (v_go);
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_families_count
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families_count({{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
+    'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only. [body @body@]';

@@ -1,0 +1,112 @@
+//! Where families go as such: with every row that names their root, whatever removal time it has.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::{AS_OF, Unit, options, rule};
+use crate::support::camunda::{Camunda, graph_by_family, text_by_family};
+use crate::support::installation::on_every_server;
+
+on_every_server!(
+    rows_with_another_removal_time_or_none_go_with_their_root,
+    no_batch_has_more_families_than_the_setting_says,
+);
+
+/// How many rows of a table name a root that is due, or one that is not there.
+fn number(camunda: &mut Camunda, table: &str, which: &str) -> i64 {
+    camunda.number(&format!(
+        "SELECT count(*) FROM {table} AS t LEFT JOIN act_hi_procinst AS p ON p.id_ = t.root_proc_inst_id_ WHERE t.root_proc_inst_id_ IS NOT NULL AND {which}"
+    ))
+}
+
+fn rows_with_another_removal_time_or_none_go_with_their_root(dialect: Dialect) {
+    let mut camunda = Unit::Family.history(dialect);
+    for (table, time) in [
+        ("act_hi_comment", "NULL"),
+        ("act_hi_detail", "'2031-01-01'"),
+        ("act_hi_varinst", "'2001-01-01'"),
+    ] {
+        camunda.execute(&format!("UPDATE {table} SET removal_time_ = {time}"));
+    }
+    let tables = ["act_hi_comment", "act_hi_detail", "act_hi_varinst"];
+    let due = "p.removal_time_ < '2026-05-01'";
+    let before = tables.map(|table| number(&mut camunda, table, due));
+    let run = camunda.run(options());
+    assert_eq!(run["status"], "done", "{run}");
+    for (table, before) in tables.into_iter().zip(before) {
+        let left = number(&mut camunda, table, due);
+        assert!(before > 100, "{table}: {before}");
+        // Some families that are due stay: running ones, and those that something refers to.
+        assert!(left < before / 2, "{table}: {left} of {before}");
+        assert_eq!(number(&mut camunda, table, "p.id_ IS NULL"), 0, "{table}");
+    }
+    assert!(camunda.torn().is_empty(), "{:?}", camunda.torn());
+    // What belongs to a root that stays, stays with it, though its own time has come.
+    let young = "p.removal_time_ > '2026-06-02'";
+    assert!(number(&mut camunda, "act_hi_varinst", young) > 0);
+    assert_eq!(rule(&camunda.run(options()), "history")["rows"], 0);
+
+    // Rows whose own time says nothing are not reported as strays; one that belongs to nothing and has no time is.
+    let strays = |camunda: &mut Camunda| {
+        let verify = camunda.call("verify", json!({}));
+        let object = camunda.named("history act_hi_comment");
+        let checks = verify["checks"].as_array().expect("checks").clone();
+        let mut found = checks.into_iter();
+        let found = found.find(|it| it["check"] == "removal_time" && it["object"] == *object);
+        found.expect("a check")["count"].as_i64()
+    };
+    let rootless =
+        camunda.number("SELECT count(*) FROM act_hi_comment WHERE root_proc_inst_id_ IS NULL");
+    assert_eq!(strays(&mut camunda), Some(rootless));
+    camunda.execute("UPDATE act_hi_comment SET root_proc_inst_id_ = NULL WHERE root_proc_inst_id_ = (SELECT r FROM (SELECT min(root_proc_inst_id_) AS r FROM act_hi_comment) AS x)");
+    assert!(strays(&mut camunda) > Some(rootless));
+}
+
+fn no_batch_has_more_families_than_the_setting_says(dialect: Dialect) {
+    let mut camunda = Unit::Family.history(dialect);
+    camunda.set_setting("batch_families", 7);
+    // Someone has set one instant for everything that is due.
+    camunda.execute("UPDATE act_hi_procinst SET removal_time_ = '2026-02-01' WHERE removal_time_ < '2026-05-01'");
+    camunda.execute("CREATE TABLE seen (batch bigint, root integer)");
+    if dialect == Dialect::Postgres {
+        camunda.execute(
+            "CREATE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+             BEGIN
+                 INSERT INTO public.seen SELECT r.batches, (OLD.id_ = OLD.root_proc_inst_id_)::integer FROM W.run_rule AS r WHERE r.rule = 'history';
+                 RETURN NULL;
+             END $$",
+        );
+    }
+    let body = camunda.either(
+        "EXECUTE FUNCTION public.see()",
+        "INSERT INTO seen SELECT r.batches, OLD.id_ = OLD.root_proc_inst_id_ FROM W.run_rule AS r WHERE r.rule = 'history'",
+    );
+    camunda.execute(&format!(
+        "CREATE TRIGGER see AFTER DELETE ON act_hi_procinst FOR EACH ROW {body}"
+    ));
+    let run = camunda.run(json!({"rule": "history", "as_of": AS_OF}));
+    assert_eq!(run["status"], "done", "{run}");
+    let families = rule(&run, "history")["families"]
+        .as_i64()
+        .expect("a number");
+    assert!(families > 200, "{run}");
+    assert_eq!(camunda.number("SELECT sum(root) FROM seen"), families);
+    let most =
+        camunda.number("SELECT max(n) FROM (SELECT sum(root) AS n FROM seen GROUP BY batch) AS s");
+    assert_eq!(most, 7);
+    assert!(camunda.torn().is_empty(), "{:?}", camunda.torn());
+}
+
+#[test]
+fn every_statement_has_its_index() {
+    let mut camunda = Camunda::of(Dialect::Postgres, &graph_by_family());
+    let said = camunda.check(&text_by_family());
+    assert!(
+        !said.contains("\"error\"") && !said.contains("\"warning\""),
+        "{said}"
+    );
+    // An index less is found out.
+    camunda.execute("DROP INDEX act_idx_hi_comment_root_pi");
+    let said = camunda.check(&text_by_family());
+    assert!(said.contains("root_proc_inst_id_"), "{said}");
+}

@@ -10,7 +10,7 @@ use crate::support::installation::Installation;
 use crate::support::world::{Row, SECOND, World};
 
 /// How many worlds are compared.
-const WORLDS: u64 = 40;
+const WORLDS: u64 = 20;
 
 /// What is of the server, the clock or the installation alone.
 const OWN: [&str; 12] = [

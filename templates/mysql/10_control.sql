@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
     armed           boolean      NOT NULL DEFAULT false,
     armed_by        varchar(400),
     armed_at        datetime(6),
+    armed_rules     json,
     server_identity varchar(700),
     orphans_at_arm  json,
     paused          boolean      NOT NULL DEFAULT false,
@@ -40,6 +41,12 @@ INSERT INTO {{ control }}.control (spec)
 SELECT {{ spec_literal }}
 FROM DUAL
 WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.control AS c);
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+--# update table {{ control }}.control
+UPDATE {{ control }}.control AS c
+SET c.armed = false
+WHERE c.armed
+  AND (JSON_CONTAINS(c.armed_rules, '[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]')) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is under way that did not see what was written.

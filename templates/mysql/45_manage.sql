@@ -111,7 +111,7 @@ END;
 --# create procedure {{ control }}.arm
 CREATE PROCEDURE {{ control }}.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -124,6 +124,7 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
+        c.armed_rules = '[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]',
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;

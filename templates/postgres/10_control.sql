@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
     armed_at        timestamptz,
+    armed_rules     text[],
     server_identity text,
     orphans_at_arm  jsonb,
     paused          boolean     NOT NULL DEFAULT false,
@@ -30,6 +31,12 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
 INSERT INTO {{ control }}.control (spec)
 VALUES ({{ spec_literal }})
 ON CONFLICT (only_row) DO NOTHING;
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+--# update table {{ control }}.control
+UPDATE {{ control }}.control AS c
+SET armed = false
+WHERE c.armed
+  AND (c.armed_rules @> ARRAY[{{ rule_literals }}]) IS NOT TRUE;
 
 -- policy: retention by scope. The minimum is enforced here, whoever writes.
 --# create table {{ control }}.policy

@@ -966,12 +966,13 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY[{{ rule_literals }}],
         server_identity = {{ control }}.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM {{ control }}.orphans() AS o);
 $windrow$;
 --# comment on procedure {{ control }}.arm
 COMMENT ON PROCEDURE {{ control }}.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 --# create function {{ control }}.set_policy

@@ -15,10 +15,13 @@ use windrow::render;
 
 use crate::support::database::{self, Database, exclusive, is_numbered};
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Session, bundle, call, connect, on_every_server, server};
+use crate::support::installation::{
+    Installation, Session, bundle, call, connect, on_every_server, server,
+};
 
 on_every_server!(
     installing_twice_changes_nothing,
+    a_new_rule_deletes_nothing_before_it_is_armed,
     the_client_installs_what_windrow_installs,
     uninstalling_leaves_the_catalog_as_it_was,
     an_installation_that_broke_off_is_finished_by_the_next,
@@ -286,6 +289,34 @@ fn installing_twice_changes_nothing(dialect: Dialect) {
         assert_same(&facts, &place.facts(true));
         assert_eq!(rows, place.rows());
     }
+}
+
+fn a_new_rule_deletes_nothing_before_it_is_armed(dialect: Dialect) {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut more = graph.clone();
+    let mut rule = graph.rules[0].clone();
+    rule.name = "further_instances".to_owned();
+    more.rules.push(rule);
+
+    let mut installation = Installation::armed(dialect, &graph);
+    installation.install(&graph);
+    let run = installation.run(json!({})).expect("it is still armed");
+    assert_eq!(run["status"], "done", "{run}");
+
+    installation.install(&more);
+    let refused = installation.run(json!({})).expect_err("a new rule");
+    assert!(format!("{refused:#}").contains("not armed"), "{refused:#}");
+    let key = json!({"rule": graph.rules[0].name, "key": [1]});
+    let refused = installation.purge(key).expect_err("a new rule");
+    assert!(format!("{refused:#}").contains("not armed"), "{refused:#}");
+    installation.arm();
+    let run = installation.run(json!({})).expect("it is armed");
+    assert_eq!(run["status"], "done", "{run}");
+
+    // A rule less is a right less.
+    installation.install(&graph);
+    let run = installation.run(json!({})).expect("it is still armed");
+    assert_eq!(run["status"], "done", "{run}");
 }
 
 fn the_client_installs_what_windrow_installs(dialect: Dialect) {

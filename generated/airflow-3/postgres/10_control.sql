@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.control (
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
     armed_at        timestamptz,
+    armed_rules     text[],
     server_identity text,
     orphans_at_arm  jsonb,
     paused          boolean     NOT NULL DEFAULT false,
@@ -27,6 +28,11 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.control (
 INSERT INTO windrow_airflow_3.control (spec)
 VALUES ('airflow-3')
 ON CONFLICT (only_row) DO NOTHING;
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+UPDATE windrow_airflow_3.control AS c
+SET armed = false
+WHERE c.armed
+  AND (c.armed_rules @> ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) IS NOT TRUE;
 
 -- policy: retention by scope. The minimum is enforced here, whoever writes.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.policy (

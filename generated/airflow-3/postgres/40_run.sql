@@ -1359,11 +1359,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'],
         server_identity = windrow_airflow_3.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_airflow_3.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body eb38b8c27f5a]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 3cbe7c1c64e4]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_policy(p_options jsonb)

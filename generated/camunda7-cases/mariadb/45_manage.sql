@@ -192,7 +192,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body 5cff7be91f98]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body 911b81f369fb]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -205,6 +205,7 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
+        c.armed_rules = '["case_instances"]',
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;

@@ -899,11 +899,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['case_instances'],
         server_identity = windrow_camunda7_cases.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7_cases.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_cases.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body 3d42b2e18750]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body bd1db910b827]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.set_policy(p_options jsonb)

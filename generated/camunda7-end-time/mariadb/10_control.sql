@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.control (
     armed           boolean      NOT NULL DEFAULT false,
     armed_by        varchar(400),
     armed_at        datetime(6),
+    armed_rules     json,
     server_identity varchar(700),
     orphans_at_arm  json,
     paused          boolean      NOT NULL DEFAULT false,
@@ -39,6 +40,11 @@ INSERT INTO windrow_camunda7_end_time.control (spec)
 SELECT 'camunda7-end-time'
 FROM DUAL
 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.control AS c);
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+UPDATE windrow_camunda7_end_time.control AS c
+SET c.armed = false
+WHERE c.armed
+  AND (JSON_CONTAINS(c.armed_rules, '["process_instances", "case_instances", "decisions", "batches", "cleanup_log", "task_metrics"]')) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is under way that did not see what was written.
@@ -131,6 +137,24 @@ SET @windrow_statement = CONCAT(
     ),
     'ADD CONSTRAINT policy_batches CHECK (',
     '(CASE WHEN rule <> \'batches\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^.+[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- cleanup_log: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_camunda7_end_time.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_cleanup_log, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_camunda7_end_time'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_cleanup_log'
+    ),
+    'ADD CONSTRAINT policy_cleanup_log CHECK (',
+    '(CASE WHEN rule <> \'cleanup_log\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
     ')'
 );
 PREPARE windrow_statement FROM @windrow_statement;
@@ -378,7 +402,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body e38a70fc0417]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 53775c2e109f]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -407,6 +431,12 @@ BEGIN
             WHEN 'batches.lock_timeout' THEN 100
             WHEN 'batches.retries' THEN 3
             WHEN 'batches.ledger_days' THEN 400
+            WHEN 'cleanup_log.batch_families' THEN 1000
+            WHEN 'cleanup_log.run_families' THEN 1000000
+            WHEN 'cleanup_log.time_budget' THEN 1800
+            WHEN 'cleanup_log.lock_timeout' THEN 100
+            WHEN 'cleanup_log.retries' THEN 3
+            WHEN 'cleanup_log.ledger_days' THEN 400
             WHEN 'task_metrics.batch_rows' THEN 5000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -483,15 +513,15 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body bd000b370209]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 0c5ae147cf22]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
     IF v_rule IS NULL THEN
-        CALL windrow_camunda7_end_time.refuse('the option rule is missing: there are 5 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics')));
+        CALL windrow_camunda7_end_time.refuse('the option rule is missing: there are 6 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics')));
     END IF;
-    IF v_rule IS NULL OR v_rule NOT IN ('process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics') THEN
-        CALL windrow_camunda7_end_time.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics')));
+    IF v_rule IS NULL OR v_rule NOT IN ('process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics') THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics')));
     END IF;
     SET o_rule = v_rule;
 END$$
@@ -502,7 +532,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 29544a435cd6]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 3c950ca01baa]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'process_instances' THEN
@@ -541,6 +571,15 @@ BEGIN
             CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_BATCH', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_BATCH.ID_');
         END IF;
     END IF;
+    IF p_rule = 'cleanup_log' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_JOB_LOG', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_JOB_LOG.ID_');
+        END IF;
+    END IF;
     IF p_rule = 'task_metrics' THEN
         -- A number that looks like a key may still be beyond the range of the column.
         IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
@@ -558,7 +597,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body 2ff4ca1d64c1]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body b5dceba265c3]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'process_instances' THEN
@@ -593,6 +632,9 @@ BEGIN
             CALL windrow_camunda7_end_time.refuse(CONCAT('not a scope of rule batches: ', QUOTE(p_scope)), 'a scope is a value of ACT_HI_BATCH.TYPE_');
         END IF;
     END IF;
+    IF p_rule = 'cleanup_log' THEN
+        CALL windrow_camunda7_end_time.refuse('rule cleanup_log has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
     IF p_rule = 'task_metrics' THEN
         CALL windrow_camunda7_end_time.refuse('rule task_metrics has no scopes', 'leave the option scope out, or name another rule');
     END IF;
@@ -604,7 +646,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 962150d41f92]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body d44e403a5477]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -654,6 +696,14 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_camunda7_end_time.check_scope('batches', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'cleanup_log') = 'cleanup_log' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule cleanup_log'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_camunda7_end_time.check_scope('cleanup_log', v_scope);
         END IF;
     END IF;
     IF COALESCE(v_rule, 'task_metrics') = 'task_metrics' THEN

@@ -140,6 +140,32 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- Rule cleanup_log reads the roots that are final, oldest first.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG` ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_JOB_LOG'
+          AND (s.seq_in_index, s.column_name) IN ((1, 'JOB_DEF_TYPE_'), (2, 'PROCESS_INSTANCE_ID_'), (3, 'TIMESTAMP_'), (4, 'ID_'))
+          AND s.collation = 'A'
+          AND s.sub_part IS NULL
+          AND s.ignored = 'NO'
+        GROUP BY s.index_name
+        HAVING COUNT(*) = 4
+        UNION ALL
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        WHERE s.table_schema = 'camunda7'
+          AND s.table_name = 'ACT_HI_JOB_LOG'
+          AND s.index_name = 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694'
+    ) AS l
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')

@@ -119,7 +119,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 7dcec03e2ca7]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 75c167b9de20]'
 BEGIN
     DECLARE v_batch bigint;
     IF COALESCE(p_rule, 'process_instances') = 'process_instances' THEN
@@ -187,6 +187,15 @@ BEGIN
             (p_run, 'batches', 2, 'ACT_GE_BYTEARRAY'),
             (p_run, 'batches', 3, 'ACT_HI_JOB_LOG'),
             (p_run, 'batches', 4, 'ACT_HI_BATCH');
+    END IF;
+    IF COALESCE(p_rule, 'cleanup_log') = 'cleanup_log' THEN
+        CALL windrow_camunda7_end_time.setting_of('cleanup_log', 'batch_families', v_batch);
+        INSERT INTO windrow_camunda7_end_time.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'cleanup_log', v_batch);
+        INSERT INTO windrow_camunda7_end_time.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'cleanup_log', 1, 'ACT_GE_BYTEARRAY'),
+            (p_run, 'cleanup_log', 2, 'ACT_HI_JOB_LOG');
     END IF;
     IF COALESCE(p_rule, 'task_metrics') = 'task_metrics' THEN
         CALL windrow_camunda7_end_time.setting_of('task_metrics', 'batch_rows', v_batch);
@@ -419,7 +428,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body b26c3fdfc185]'
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body 5271bee2e5b6]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_head        longtext;
@@ -807,6 +816,71 @@ BEGIN
         DECLARE v_rows     longtext;
         DECLARE v_artifact_failures bigint;
         DECLARE v_rows_1 bigint;
+        DECLARE v_rows_2 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_camunda7_end_time.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'cleanup_log';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'ACT_GE_BYTEARRAY', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'ACT_HI_JOB_LOG', t.deleted_rows, NULL))
+            INTO v_rows_1, v_rows_2
+            FROM windrow_camunda7_end_time.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'cleanup_log';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ', ', COALESCE(v_rows_2, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_camunda7_end_time.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'cleanup_log';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_camunda7_end_time.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'cleanup_log'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_camunda7_end_time.artifact AS a WHERE a.rule = 'cleanup_log' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('cleanup_log'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', COALESCE(v_rows_1, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', COALESCE(v_rows_2, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
         SELECT p.families, p.deleted_rows, p.batches, p.retries
         INTO v_families, v_deleted, v_batches, v_retries
         FROM windrow_camunda7_end_time.run_rule AS p
@@ -878,7 +952,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 04e82229f1bd]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body dc4be6464c0e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1015,6 +1089,27 @@ BEGIN
                 ELSE v_reason
             END;
         END IF;
+        IF COALESCE(v_rule, 'cleanup_log') = 'cleanup_log' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7_end_time.cleanup_log_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_camunda7_end_time.cleanup_log_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7_end_time.cleanup_log_finish(v_run, v_state);
+            CALL windrow_camunda7_end_time.cleanup_log_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
         IF COALESCE(v_rule, 'task_metrics') = 'task_metrics' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1060,7 +1155,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 50789365b51b]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body fa609d871388]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -1083,6 +1178,10 @@ BEGIN
     END IF;
     IF COALESCE(v_rule, 'batches') = 'batches' THEN
         CALL windrow_camunda7_end_time.batches_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'cleanup_log') = 'cleanup_log' THEN
+        CALL windrow_camunda7_end_time.cleanup_log_preview(p_options, v_as_of, v_part);
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
     END IF;
     IF COALESCE(v_rule, 'task_metrics') = 'task_metrics' THEN
@@ -1591,6 +1690,108 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- cleanup_log_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_purge;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4313c0b48128]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            ROLLBACK;
+        END;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL windrow_camunda7_end_time.cleanup_log_work();
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN windrow_camunda7_end_time.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL windrow_camunda7_end_time.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_camunda7_end_time.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL windrow_camunda7_end_time.setting_of('cleanup_log', 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
+        SELECT i.`ID_`, i.`TIMESTAMP_`
+        FROM windrow_camunda7_end_time.work_cursor AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = c.id
+        WHERE c.only_row = 1
+          AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+          AND i.`PROCESS_INSTANCE_ID_` IS NULL;
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
+        CALL windrow_camunda7_end_time.cleanup_log_scope(v_as_of, NULL, NULL);
+        CALL windrow_camunda7_end_time.cleanup_log_batch(p_run, true, v_dry_run, v_families, v_rows);
+        SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL windrow_camunda7_end_time.record_skips(p_run, 'cleanup_log');
+        CALL windrow_camunda7_end_time.record_rows(p_run, 'cleanup_log', v_rows);
+        UPDATE windrow_camunda7_end_time.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'cleanup_log';
+        DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'cleanup_log';
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO windrow_camunda7_end_time.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, 'cleanup_log', p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL windrow_camunda7_end_time.record_skips(p_run, 'cleanup_log');
+        COMMIT;
+    END IF;
+END$$
+DELIMITER ;
+
 -- purge_end: closes the ledger of a purge.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge_end;
 DELIMITER $$
@@ -1636,7 +1837,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body ea5dc0755104]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body 6bf2485e5b91]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1700,6 +1901,9 @@ BEGIN
     IF v_rule = 'batches' THEN
         CALL windrow_camunda7_end_time.batches_open();
     END IF;
+    IF v_rule = 'cleanup_log' THEN
+        CALL windrow_camunda7_end_time.cleanup_log_open();
+    END IF;
     IF v_rule = 'task_metrics' THEN
         CALL windrow_camunda7_end_time.task_metrics_open();
     END IF;
@@ -1718,6 +1922,9 @@ BEGIN
         END IF;
         IF v_rule = 'batches' THEN
             CALL windrow_camunda7_end_time.batches_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'cleanup_log' THEN
+            CALL windrow_camunda7_end_time.cleanup_log_purge(v_run, v_key, v_reason);
         END IF;
         IF v_rule = 'task_metrics' THEN
             CALL windrow_camunda7_end_time.task_metrics_purge(v_run, v_key, v_reason);
@@ -1746,6 +1953,9 @@ BEGIN
     END IF;
     IF v_rule = 'batches' THEN
         CALL windrow_camunda7_end_time.batches_close();
+    END IF;
+    IF v_rule = 'cleanup_log' THEN
+        CALL windrow_camunda7_end_time.cleanup_log_close();
     END IF;
     IF v_rule = 'task_metrics' THEN
         CALL windrow_camunda7_end_time.task_metrics_close();

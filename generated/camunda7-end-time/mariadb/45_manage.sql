@@ -297,7 +297,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body afef8375ab2b]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body c68b8355dd31]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -310,6 +310,7 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
+        c.armed_rules = '["process_instances", "case_instances", "decisions", "batches", "cleanup_log", "task_metrics"]',
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
@@ -371,7 +372,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 45c84ba2601f]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body f4a3bc073d4f]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -407,6 +408,10 @@ BEGIN
     END IF;
     IF v_rule = 'batches' THEN
         SET v_default = 7776000;
+        SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'cleanup_log' THEN
+        SET v_default = 432000;
         SET v_minimum = 86400;
     END IF;
     IF v_rule = 'task_metrics' THEN
@@ -465,7 +470,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 79b881d772c4]'
+COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 576167c4d427]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -535,6 +540,17 @@ BEGIN
         SET v_exists = (
             SELECT COUNT(*)
             FROM `camunda7`.`ACT_HI_BATCH` AS i
+            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
+            WHERE h.rule = v_rule
+              AND h.`key` = v_key
+              AND i.`ID_` = h.`key`
+            LOCK IN SHARE MODE
+        ) > 0;
+    END IF;
+    IF v_rule = 'cleanup_log' THEN
+        SET v_exists = (
+            SELECT COUNT(*)
+            FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
             STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
             WHERE h.rule = v_rule
               AND h.`key` = v_key
@@ -793,7 +809,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body ab2e2936a49a]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body add1aab5642d]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -932,6 +948,20 @@ BEGIN
         ('check_run_options'),
         ('check_scope'),
         ('claim_artifacts'),
+        ('cleanup_log_batch'),
+        ('cleanup_log_close'),
+        ('cleanup_log_doubt'),
+        ('cleanup_log_finish'),
+        ('cleanup_log_judge'),
+        ('cleanup_log_next'),
+        ('cleanup_log_open'),
+        ('cleanup_log_preview'),
+        ('cleanup_log_purge'),
+        ('cleanup_log_rows'),
+        ('cleanup_log_scope'),
+        ('cleanup_log_step'),
+        ('cleanup_log_undated'),
+        ('cleanup_log_work'),
         ('count_orphans'),
         ('decisions_batch'),
         ('decisions_close'),
@@ -1087,6 +1117,14 @@ BEGIN
                 UNION ALL
                 SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
                 UNION ALL
+                SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 1 AS place, 'JOB_DEF_TYPE_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 2 AS place, 'PROCESS_INSTANCE_ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 3 AS place, 'TIMESTAMP_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 4 AS place, 'ID_' AS column_name
+                UNION ALL
                 SELECT 'ACT_HI_OP_LOG' AS table_name, 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
                 UNION ALL
                 SELECT 'ACT_HI_PROCINST' AS table_name, 'windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_' AS index_name, 3 AS width, 1 AS place, 'PROC_DEF_ID_' AS column_name
@@ -1120,6 +1158,8 @@ BEGIN
         SELECT 'decisions' AS rule, 86400 AS minimum
         UNION ALL
         SELECT 'batches' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'cleanup_log' AS rule, 86400 AS minimum
         UNION ALL
         SELECT 'task_metrics' AS rule, 31968000 AS minimum
     ) AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
@@ -1371,6 +1411,21 @@ FROM (
               ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
           END
           AND i.`END_TIME_` IS NOT NULL
+        LIMIT 1000000
+    ) AS n
+) AS b
+CROSS JOIN (SELECT 'windrow_backlog_families' AS name UNION ALL SELECT 'windrow_backlog_oldest_age_seconds') AS m
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', 'cleanup_log'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
+FROM (
+    SELECT COUNT(*) AS families, TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)) / 1e6 AS age
+    FROM (
+        SELECT i.`TIMESTAMP_` AS ended
+        FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+        WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
+          AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+          AND i.`PROCESS_INSTANCE_ID_` IS NULL
+          AND i.`TIMESTAMP_` IS NOT NULL
         LIMIT 1000000
     ) AS n
 ) AS b

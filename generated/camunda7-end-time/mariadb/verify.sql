@@ -173,6 +173,14 @@ FROM (
             UNION ALL
             SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
             UNION ALL
+            SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 1 AS place, 'JOB_DEF_TYPE_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 2 AS place, 'PROCESS_INSTANCE_ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 3 AS place, 'TIMESTAMP_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_JOB_LOG' AS table_name, 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694' AS index_name, 4 AS width, 4 AS place, 'ID_' AS column_name
+            UNION ALL
             SELECT 'ACT_HI_OP_LOG' AS table_name, 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_' AS index_name, 1 AS width, 1 AS place, 'CASE_INST_ID_' AS column_name
             UNION ALL
             SELECT 'ACT_HI_PROCINST' AS table_name, 'windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_' AS index_name, 3 AS width, 1 AS place, 'PROC_DEF_ID_' AS column_name
@@ -249,6 +257,17 @@ SELECT
     COUNT(*) AS roots
 FROM `camunda7`.`ACT_HI_BATCH` AS i
 WHERE i.`END_TIME_` IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- cleanup_log: final roots by age, whether or not their family may go.
+SELECT
+    DATE_FORMAT(i.`TIMESTAMP_`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+WHERE i.`JOB_DEF_TYPE_` = 'history-cleanup'
+  AND i.`PROCESS_INSTANCE_ID_` IS NULL
+  AND i.`TIMESTAMP_` IS NOT NULL
 GROUP BY 1
 ORDER BY 1;
 

@@ -57,6 +57,17 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG` DROP INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_JOB_LOG'
+      AND s.index_name = 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'camunda7'

@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.control (
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
     armed_at        timestamptz,
+    armed_rules     text[],
     server_identity text,
     orphans_at_arm  jsonb,
     paused          boolean     NOT NULL DEFAULT false,
@@ -27,6 +28,11 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.control (
 INSERT INTO windrow_camunda7_end_time.control (spec)
 VALUES ('camunda7-end-time')
 ON CONFLICT (only_row) DO NOTHING;
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+UPDATE windrow_camunda7_end_time.control AS c
+SET armed = false
+WHERE c.armed
+  AND (c.armed_rules @> ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) IS NOT TRUE;
 
 -- policy: retention by scope. The minimum is enforced here, whoever writes.
 CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.policy (
@@ -88,6 +94,18 @@ ALTER TABLE windrow_camunda7_end_time.policy
     );
 COMMENT ON CONSTRAINT policy_batches ON windrow_camunda7_end_time.policy IS
     'The minimum retention of rule batches is 1 days; it stands in the spec.';
+ALTER TABLE windrow_camunda7_end_time.policy
+    DROP CONSTRAINT IF EXISTS policy_cleanup_log;
+ALTER TABLE windrow_camunda7_end_time.policy
+    ADD CONSTRAINT policy_cleanup_log CHECK (
+        CASE
+            WHEN rule <> 'cleanup_log' THEN true
+            WHEN retention_seconds < 86400 OR scope !~ '^$' THEN false
+            ELSE scope::text IS NOT NULL
+        END
+    );
+COMMENT ON CONSTRAINT policy_cleanup_log ON windrow_camunda7_end_time.policy IS
+    'The minimum retention of rule cleanup_log is 1 days; it stands in the spec.';
 ALTER TABLE windrow_camunda7_end_time.policy
     DROP CONSTRAINT IF EXISTS policy_task_metrics;
 ALTER TABLE windrow_camunda7_end_time.policy
@@ -309,6 +327,12 @@ AS $windrow$
             WHEN 'batches.lock_timeout' THEN 100
             WHEN 'batches.retries' THEN 3
             WHEN 'batches.ledger_days' THEN 400
+            WHEN 'cleanup_log.batch_families' THEN 1000
+            WHEN 'cleanup_log.run_families' THEN 1000000
+            WHEN 'cleanup_log.time_budget' THEN 1800
+            WHEN 'cleanup_log.lock_timeout' THEN 100
+            WHEN 'cleanup_log.retries' THEN 3
+            WHEN 'cleanup_log.ledger_days' THEN 400
             WHEN 'task_metrics.batch_rows' THEN 5000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -319,7 +343,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 918db3acbc22]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 16d7ae6ca5a7]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_options(p_options jsonb, p_known text[])
@@ -352,7 +376,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'];
+    v_rules constant text[] := ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics'];
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
@@ -370,4 +394,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body 420f2996a35c]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body 2db567b8220c]';

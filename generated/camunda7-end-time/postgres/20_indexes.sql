@@ -32,6 +32,13 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_"
     ON "public"."act_hi_incident" ("job_def_id_");
 
+-- Rule cleanup_log reads the roots that are final, oldest first.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_job_log_timestamp__id_"
+    ON "public"."act_hi_job_log" ("timestamp_", "id_")
+    WHERE "job_def_type_" = 'history-cleanup'
+      AND "process_instance_id_" IS NULL
+      AND "timestamp_" IS NOT NULL;
+
 -- act_hi_op_log is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_"
     ON "public"."act_hi_op_log" ("case_inst_id_");

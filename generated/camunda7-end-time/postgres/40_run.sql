@@ -132,6 +132,14 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule batches: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_batch.type_.';
     END IF;
+    IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'cleanup_log') = 'cleanup_log' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule cleanup_log', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'cleanup_log') = 'cleanup_log' THEN
+        RAISE EXCEPTION 'rule cleanup_log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
     IF windrow_camunda7_end_time.seconds(p_options ->> 'retention') < 31968000 AND coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule task_metrics', p_options ->> 'retention'
             USING ERRCODE = '22023', HINT = 'The minimum is 370 days; it stands in the spec.';
@@ -160,7 +168,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 7baac09cdb37]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body a7637d594387]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
@@ -407,6 +415,13 @@ AS $windrow$
                 ]
             ),
             (
+                'cleanup_log',
+                ARRAY[
+                    'act_ge_bytearray',
+                    'act_hi_job_log'
+                ]
+            ),
+            (
                 'task_metrics',
                 ARRAY[
                     'act_ru_task_meter_log'
@@ -416,7 +431,7 @@ AS $windrow$
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body ad614851bd88]';
+    'Opens the progress rows of run p_run, for one rule or all. [body 6ceb86304af1]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_end(p_run bigint, p_reasons text[])
@@ -434,7 +449,7 @@ BEGIN
         RETURN windrow_camunda7_end_time.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'process_instances')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'process_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.process_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -442,7 +457,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'case_instances')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'case_instances', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.case_instances_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -450,7 +465,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'decisions')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'decisions')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'decisions', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.decisions_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -458,7 +473,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'batches')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'batches')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'batches', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.batches_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -466,7 +481,15 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_metrics')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'cleanup_log')] = 'nothing left' THEN
+        PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'cleanup_log', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN LATERAL windrow_camunda7_end_time.cleanup_log_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_metrics')] = 'nothing left' THEN
         PERFORM windrow_camunda7_end_time.record_skips(r.run_id, 'task_metrics', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN LATERAL windrow_camunda7_end_time.task_metrics_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -505,6 +528,7 @@ BEGIN
                 WHEN 'case_instances' THEN windrow_camunda7_end_time.case_instances_rows(p.gone::text[])
                 WHEN 'decisions' THEN windrow_camunda7_end_time.decisions_rows(p.gone::text[])
                 WHEN 'batches' THEN windrow_camunda7_end_time.batches_rows(p.gone::text[])
+                WHEN 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_rows(p.gone::text[])
             END AS rows
         FROM windrow_camunda7_end_time.run_rule AS p
         WHERE p.run_id = p_run
@@ -524,7 +548,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body ac83d67483d1]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 589851141093]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_result(p_run bigint)
@@ -636,6 +660,21 @@ AS $windrow$
                         'skipped_samples', f.skipped_samples,
                         'failures', f.failures
                     )
+                    WHEN 'cleanup_log' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', json_build_object(
+                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
+                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')]
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                     WHEN 'task_metrics' THEN json_build_object(
                         'rule', f.rule,
                         'families', f.families,
@@ -651,7 +690,7 @@ AS $windrow$
                         'failures', f.failures
                     )
                 END
-                ORDER BY array_position(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'], f.rule)
+                ORDER BY array_position(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics'], f.rule)
             )
             FROM (
                 SELECT
@@ -684,7 +723,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body b4ec54fc4c7d]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body 3c709e6d4788]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -709,7 +748,7 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'task_metrics'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             LOOP
@@ -719,6 +758,7 @@ BEGIN
                         WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_step(v_run)
+                        WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_step(v_run)
                         WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_step(v_run)
                     END;
                 EXCEPTION
@@ -744,7 +784,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body e85906f73e6f]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 42edd2229891]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.preview(p_options jsonb DEFAULT '{}')
@@ -771,6 +811,9 @@ BEGIN
     IF coalesce(p_options ->> 'rule', 'batches') = 'batches' THEN
         v_rules := v_rules || windrow_camunda7_end_time.batches_preview(p_options, v_as_of);
     END IF;
+    IF coalesce(p_options ->> 'rule', 'cleanup_log') = 'cleanup_log' THEN
+        v_rules := v_rules || windrow_camunda7_end_time.cleanup_log_preview(p_options, v_as_of);
+    END IF;
     IF coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' THEN
         v_rules := v_rules || windrow_camunda7_end_time.task_metrics_preview(p_options, v_as_of);
     END IF;
@@ -781,7 +824,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 1c914c5ec790]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body ec75436a2e64]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)
@@ -882,6 +925,18 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_batch.id_.';
         END IF;
     END IF;
+    IF p_rule = 'cleanup_log' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_job_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_job_log.id_.';
+        END IF;
+    END IF;
     IF p_rule = 'task_metrics' THEN
         BEGIN
             -- A number that looks like a key may still be beyond the range of the column.
@@ -897,7 +952,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 53f5a2bbe3da]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 7c2409c6102b]';
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_purge(p_run bigint, p_key text)
@@ -1193,6 +1248,81 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_purge(bigint, text) IS
     'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b19bdb4cbc9a]';
 
+-- cleanup_log_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7_end_time.run%ROWTYPE;
+    v_batch    record;
+    v_keys     text[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id_"
+        FROM "public"."act_hi_job_log" AS i
+        WHERE i."id_" = p_key::text
+          AND i."job_def_type_" = 'history-cleanup'
+          AND i."process_instance_id_" IS NULL
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('cleanup_log', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7_end_time.cleanup_log_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'cleanup_log', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_camunda7_end_time.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'cleanup_log';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'cleanup_log', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 3d41746d611e]';
+
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
@@ -1220,6 +1350,7 @@ BEGIN
                 WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_purge(v_run, v_key)
             END;
         EXCEPTION
@@ -1243,7 +1374,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body fea758614468]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body 6eb2110e5d78]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -1454,11 +1585,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics'],
         server_identity = windrow_camunda7_end_time.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7_end_time.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body 8bf5fb1cd3c6]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body 594326cefe27]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_policy(p_options jsonb)
@@ -1486,9 +1618,14 @@ BEGIN
             ('case_instances', NULL::bigint, 86400::bigint, '^.+$'),
             ('decisions', NULL::bigint, 86400::bigint, '^.+$'),
             ('batches', 7776000::bigint, 86400::bigint, '^.+$'),
+            ('cleanup_log', 432000::bigint, 86400::bigint, '^$'),
             ('task_metrics', 47520000::bigint, 31968000::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
+    IF v_rule = 'cleanup_log' THEN
+        RAISE EXCEPTION 'rule cleanup_log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF v_rule = 'task_metrics' THEN
         RAISE EXCEPTION 'rule task_metrics has no scopes'
             USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
@@ -1529,7 +1666,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 70b36361f1df]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body dd0db5feadec]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1589,13 +1726,14 @@ BEGIN
         WHEN 'case_instances' THEN EXISTS (SELECT FROM "public"."act_hi_caseinst" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'decisions' THEN EXISTS (SELECT FROM "public"."act_hi_decinst" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'batches' THEN EXISTS (SELECT FROM "public"."act_hi_batch" AS i WHERE i."id_" = v_hold.key::text)
+        WHEN 'cleanup_log' THEN EXISTS (SELECT FROM "public"."act_hi_job_log" AS i WHERE i."id_" = v_hold.key::text)
         WHEN 'task_metrics' THEN EXISTS (SELECT FROM "public"."act_ru_task_meter_log" AS i WHERE i."id_" = v_hold.key::text)
     END;
     RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 457ba21244dc]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 494fe927b8ff]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1839,6 +1977,16 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('cleanup_log_batch'),
+            ('cleanup_log_judge'),
+            ('cleanup_log_kept'),
+            ('cleanup_log_next'),
+            ('cleanup_log_preview'),
+            ('cleanup_log_purge'),
+            ('cleanup_log_rows'),
+            ('cleanup_log_scope'),
+            ('cleanup_log_step'),
+            ('cleanup_log_undated'),
             ('decisions_batch'),
             ('decisions_judge'),
             ('decisions_kept'),
@@ -1909,6 +2057,7 @@ BEGIN
             ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
             ('act_hi_decinst', 'windrow_act_hi_decinst_dec_def_id__eval_time__id_'),
             ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_'),
+            ('act_hi_job_log', 'windrow_act_hi_job_log_timestamp__id_'),
             ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
             ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
             ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
@@ -1979,6 +2128,7 @@ BEGIN
                 ('case_instances', 86400::bigint),
                 ('decisions', 86400::bigint),
                 ('batches', 86400::bigint),
+                ('cleanup_log', 86400::bigint),
                 ('task_metrics', 31968000::bigint)
         ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
@@ -2021,7 +2171,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 6e77e670f30c]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 734b39157343]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -2106,6 +2256,13 @@ SELECT m.name, jsonb_build_object('rule', 'batches'), m.value
 FROM (
     SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
     FROM windrow_camunda7_end_time.batches_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
+) AS b
+CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
+UNION ALL
+SELECT m.name, jsonb_build_object('rule', 'cleanup_log'), m.value
+FROM (
+    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
+    FROM windrow_camunda7_end_time.cleanup_log_next(clock_timestamp(), NULL, NULL, '-infinity', '', 1000000) AS n
 ) AS b
 CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
 UNION ALL

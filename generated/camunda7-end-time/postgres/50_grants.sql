@@ -52,6 +52,7 @@ GRANT SELECT ON "public"."act_re_procdef" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_hi_batch" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_hi_decinst" TO windrow_camunda7_end_time_owner;
+GRANT UPDATE ("id_") ON "public"."act_hi_job_log" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_hi_procinst" TO windrow_camunda7_end_time_owner;
 GRANT UPDATE ("id_") ON "public"."act_ru_task_meter_log" TO windrow_camunda7_end_time_owner;
 
@@ -104,6 +105,8 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.decisions_next TO windrow_cam
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.decisions_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_next TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_scope TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_next TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_backlog TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_begin TO windrow_camunda7_end_time_operator;
@@ -133,5 +136,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.decisions_step TO windrow_cam
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.decisions_purge TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_step TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_purge TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_step TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_purge TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_step TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_purge TO windrow_camunda7_end_time_operator;

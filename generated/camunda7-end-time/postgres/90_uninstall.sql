@@ -32,6 +32,8 @@ DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_procinst_proc_def_id_
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_op_log_case_inst_id_";
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_job_log_timestamp__id_";
+
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_incident_job_def_id_";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_decinst_dec_def_id__eval_time__id_";

@@ -145,6 +145,7 @@ FROM (
         ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
         ('act_hi_decinst', 'windrow_act_hi_decinst_dec_def_id__eval_time__id_'),
         ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_'),
+        ('act_hi_job_log', 'windrow_act_hi_job_log_timestamp__id_'),
         ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
         ('act_hi_procinst', 'windrow_act_hi_procinst_proc_def_id__end_time__id_'),
         ('act_hi_procinst', 'windrow_act_hi_procinst_super_process_instance_id_'),
@@ -189,6 +190,17 @@ SELECT
     count(*) AS roots
 FROM "public"."act_hi_batch" AS i
 WHERE i."end_time_" IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- cleanup_log: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."timestamp_") AS ended,
+    count(*) AS roots
+FROM "public"."act_hi_job_log" AS i
+WHERE i."job_def_type_" = 'history-cleanup'
+  AND i."process_instance_id_" IS NULL
+  AND i."timestamp_" IS NOT NULL
 GROUP BY 1
 ORDER BY 1;
 

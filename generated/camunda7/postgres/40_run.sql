@@ -950,11 +950,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['history', 'task_metrics'],
         server_identity = windrow_camunda7.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body 568b2504c4b5]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body 2bde2aa5fc47]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7.set_policy(p_options jsonb)

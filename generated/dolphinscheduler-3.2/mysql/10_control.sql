@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.control (
     armed           boolean      NOT NULL DEFAULT false,
     armed_by        varchar(400),
     armed_at        datetime(6),
+    armed_rules     json,
     server_identity varchar(700),
     orphans_at_arm  json,
     paused          boolean      NOT NULL DEFAULT false,
@@ -39,6 +40,11 @@ INSERT INTO windrow_dolphinscheduler_3_2.control (spec)
 SELECT 'dolphinscheduler-3.2'
 FROM DUAL
 WHERE NOT EXISTS (SELECT 1 FROM windrow_dolphinscheduler_3_2.control AS c);
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+UPDATE windrow_dolphinscheduler_3_2.control AS c
+SET c.armed = false
+WHERE c.armed
+  AND (JSON_CONTAINS(c.armed_rules, '["process_instances"]')) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is under way that did not see what was written.

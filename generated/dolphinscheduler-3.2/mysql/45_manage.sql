@@ -216,7 +216,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body b3764f67eaad]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body 8d21d9baf629]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -229,6 +229,7 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
+        c.armed_rules = '["process_instances"]',
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;

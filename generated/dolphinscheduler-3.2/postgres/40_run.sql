@@ -921,11 +921,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['process_instances'],
         server_identity = windrow_dolphinscheduler_3_2.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_dolphinscheduler_3_2.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body 42eda4c42bae]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body 6f762ee35781]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.set_policy(p_options jsonb)

@@ -916,11 +916,12 @@ AS $windrow$
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
+        armed_rules = ARRAY['workflow_instances'],
         server_identity = windrow_dolphinscheduler.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_dolphinscheduler.orphans() AS o);
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 3c36f554da8e]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body acfd83fce872]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.set_policy(p_options jsonb)

@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS windrow_yworkflow.control (
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
     armed_at        timestamptz,
+    armed_rules     text[],
     server_identity text,
     orphans_at_arm  jsonb,
     paused          boolean     NOT NULL DEFAULT false,
@@ -27,6 +28,11 @@ CREATE TABLE IF NOT EXISTS windrow_yworkflow.control (
 INSERT INTO windrow_yworkflow.control (spec)
 VALUES ('yworkflow')
 ON CONFLICT (only_row) DO NOTHING;
+-- A rule that was not there when someone armed this deletes nothing before someone arms it again.
+UPDATE windrow_yworkflow.control AS c
+SET armed = false
+WHERE c.armed
+  AND (c.armed_rules @> ARRAY['workflow_instances']) IS NOT TRUE;
 
 -- policy: retention by scope. The minimum is enforced here, whoever writes.
 CREATE TABLE IF NOT EXISTS windrow_yworkflow.policy (

@@ -19,6 +19,7 @@ on_every_server!(
     instances_go_as_the_model_says,
     cases_go_beside_removal_times_as_the_model_says,
     a_realistic_history_goes_by_end_time,
+    what_the_engines_cleanup_logs_goes_by_its_age,
     the_specs_by_end_time_fit_the_schema,
 );
 
@@ -691,7 +692,7 @@ pub(super) fn realistic(dialect: Dialect, families: u32) -> Camunda {
 }
 
 fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
-    let mut camunda = realistic(dialect, 1_000);
+    let mut camunda = realistic(dialect, 400);
     let due = camunda.number(
         "SELECT count(*) FROM act_hi_procinst WHERE end_time_ < '2026-05-02 11:00:00' AND proc_def_key_ <> 'process_7'",
     );
@@ -735,6 +736,45 @@ fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
     for name in ["process_instances", "decisions", "batches"] {
         assert_eq!(rule(&again, name)["rows"], 0);
     }
+}
+
+fn what_the_engines_cleanup_logs_goes_by_its_age(dialect: Dialect) {
+    let mut camunda = Camunda::of(dialect, &load(BY_END));
+    // Five days and the safety lag before `AS_OF`: the row of the limit itself stays.
+    let limit = "2025-12-26 23:00:00";
+    for (id, minutes, kind, process) in [
+        ("old", -1, "'history-cleanup'", "NULL"),
+        ("limit", 0, "'history-cleanup'", "NULL"),
+        ("young", 1, "'history-cleanup'", "NULL"),
+        ("other", -1, "'batch-monitor-job'", "NULL"),
+        ("unsaid", -1, "NULL", "NULL"),
+        ("of a process", -1, "'history-cleanup'", "'p'"),
+    ] {
+        camunda.execute(&format!(
+            "INSERT INTO act_ge_bytearray (id_) VALUES ('stack of {id}');
+             INSERT INTO act_hi_job_log (id_, timestamp_, job_id_, job_def_type_, process_instance_id_, job_exception_stack_id_)
+             VALUES ('{id}', TIMESTAMP '{limit}' + INTERVAL '{minutes}' MINUTE, 'j', {kind}, {process}, 'stack of {id}')"
+        ));
+    }
+    let before = contents(&mut camunda);
+    let asked = json!({"rule": "cleanup_log", "as_of": AS_OF});
+    let preview = camunda.call("preview", asked.clone());
+    let run = camunda.run(asked.clone());
+    for document in [&preview, &run] {
+        let rule = rule(document, "cleanup_log");
+        assert_eq!(
+            (&rule["families"], &rule["rows"]),
+            (&json!(1), &json!(2)),
+            "{rule}"
+        );
+    }
+    let left = contents(&mut camunda);
+    let gone: BTreeSet<&str> = before
+        .difference(&left)
+        .map(|(_, id)| id.as_str())
+        .collect();
+    assert_eq!(gone, BTreeSet::from(["old", "stack of old"]));
+    assert_eq!(rule(&camunda.run(asked), "cleanup_log")["rows"], 0);
 }
 
 /// Preview, dry run, run and second run of one rule, alone or with the others, against the model. Answers what went and

@@ -216,6 +216,17 @@ impl Installation {
             .replace(PLACES[1], user)
     }
 
+    /// Installs from another graph over what stands, as `windrow install` does.
+    pub(crate) fn install(&mut self, graph: &Graph) {
+        let mut graph = graph.clone();
+        if self.dialect != Dialect::Postgres {
+            let name = self.control.strip_prefix("windrow_").expect("a prefix");
+            graph.name = name.to_owned();
+            graph.database = self.name.clone();
+        }
+        apply(&mut self.session, &bundle(self.dialect, &graph));
+    }
+
     pub(crate) fn arm(&mut self) {
         self.execute("CALL W.arm()");
     }

@@ -77,6 +77,7 @@ const CONTROL: &[Field] = &[
     ("armed", Truth),
     ("armed_by", Plain),
     ("armed_at", Instant),
+    ("armed_rules", Json),
     ("server_identity", Plain),
     ("orphans_at_arm", Json),
     ("paused", Truth),

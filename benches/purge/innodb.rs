@@ -439,7 +439,7 @@ impl Lab {
             &mut session,
             // What a statement of a routine costs is counted with its CALL.
             &format!(
-                "SELECT SUM(e.cpu_time) / 1e12 {ours} AND NOT e.nesting_event_type <=> 'STATEMENT'"
+                "SELECT SUM(e.cpu_time) / 1e12 {ours} AND e.event_name NOT LIKE 'statement/sp/%'"
             ),
         )?;
         let deletes = number(

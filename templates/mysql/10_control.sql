@@ -46,7 +46,7 @@ WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.control AS c);
 UPDATE {{ control }}.control AS c
 SET c.armed = false
 WHERE c.armed
-  AND (JSON_CONTAINS(c.armed_rules, '[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]')) IS NOT TRUE;
+  AND (JSON_CONTAINS(c.armed_rules, {{ w::names_of_rules(rules=rules) }})) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is under way that did not see what was written.

@@ -73,7 +73,7 @@ BEGIN
     SELECT h.`key`
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+      AND {{ w::holds_now() }};
     UPDATE {{ control }}.work_keep AS h
     STRAIGHT_JOIN {{ control }}.work_root AS w ON w.id = h.id
     SET w.fault = LEAST(w.fault, 1);
@@ -141,13 +141,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 
     -- {{ member.table_name }}: {% if member.root %}the families themselves{% elif member.belongs %}rows of the families, whatever their own {{ rule.end_time_name }}{% else %}its rows belong to no family{% endif %}.
-    SET v_rows = 0;
-{%- for column in member.belongs %}
-    DELETE t
-    FROM {{ control }}.work_target AS c
-    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
-{%- endfor %}
+    {{ w::delete_of_targets(control=control, member=member, count="v_rows", pad="    ") }}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');

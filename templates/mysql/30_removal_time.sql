@@ -297,7 +297,7 @@ BEGIN
     SELECT h.`key`
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+      AND {{ w::holds_now() }};
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     INSERT IGNORE INTO {{ control }}.work_tied (id)
@@ -740,7 +740,7 @@ BEGIN
         SELECT h.`key`
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+          AND {{ w::holds_now() }};
         SELECT COUNT(*)
         INTO v_found
         FROM {{ control }}.work_target AS c
@@ -795,13 +795,7 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, JSON_ARRAY(p_key));
         SET v_rows = '';
 {%- for member in rule.timed.members %}
-        SET v_deleted = 0;
-{%- for column in member.belongs %}
-        DELETE t
-        FROM {{ control }}.work_target AS c
-        STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-{%- endfor %}
+        {{ w::delete_of_targets(control=control, member=member, count="v_deleted", pad="        ") }}
         SET v_rows = CONCAT(v_rows, {% if not loop.first %}', ', {% endif %}v_deleted);
 {%- endfor %}
         SET v_rows = CONCAT('[', v_rows, ']');

@@ -541,7 +541,7 @@ BEGIN
     SELECT h.`key`
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+      AND {{ w::holds_now() }};
     IF ROW_COUNT() > 0 THEN
         SELECT v_doubts + COUNT(*) INTO v_doubts
         FROM {{ control }}.work_held AS h
@@ -1245,13 +1245,7 @@ BEGIN
                 ORDER BY r.ended, r.id
                 LIMIT v_room
             ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
+            {{ w::told_samples(rule=rule) }}
         END IF;
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');

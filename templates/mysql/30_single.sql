@@ -212,7 +212,7 @@ BEGIN
     SELECT {{ rule.single.values_of_hold }}
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+      AND {{ w::holds_now() }};
     INSERT INTO {{ control }}.work_verdict (position, row_key, reason, due)
     SELECT
         r.position,

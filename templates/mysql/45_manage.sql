@@ -124,7 +124,7 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
-        c.armed_rules = '[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]',
+        c.armed_rules = {{ w::names_of_rules(rules=rules) }},
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
@@ -883,8 +883,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.hold AS h
-WHERE h.until IS NULL
-   OR h.until > UTC_TIMESTAMP(6)
+WHERE {{ w::holds_now() }}
 {%- for rule in rules %}
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', {{ rule.literal }}), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))

@@ -76,6 +76,16 @@ FROM (
 GROUP BY c.table_name, c.index_name
 {%- endmacro served %}
 
+{#- The names of all rules as a JSON list. -#}
+{% macro names_of_rules(rules) -%}
+'[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]'
+{%- endmacro names_of_rules %}
+
+{#- Whether the hold h has not passed. -#}
+{% macro holds_now() -%}
+(h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+{%- endmacro holds_now %}
+
 {#- Why nothing is done while c, the row of control, is paused. -#}
 {% macro paused() -%}
 CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
@@ -364,6 +374,17 @@ SET v_batches = v_batches + 1;
         SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
 {%- endmacro add_to_preview %}
 
+{#- Deletes the rows of a table that belong to the families of work_target, and counts them. -#}
+{% macro delete_of_targets(control, member, count, pad) -%}
+SET {{ count }} = 0;
+{%- for column in member.belongs %}
+{{ pad }}DELETE t
+{{ pad }}FROM {{ control }}.work_target AS c
+{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
+{{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
+{%- endfor %}
+{%- endmacro delete_of_targets %}
+
 {#- The first roots t of a batch of a preview: the beginning and the end of the statement. -#}
 {% macro sample_roots(rule) -%}
 SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
@@ -372,17 +393,22 @@ SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOT
                 SELECT t.{{ rule.key }} AS id, t.{{ rule.end_time }} AS due
 {%- endmacro sample_roots %}
 
-{% macro add_samples(rule) -%}
-ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
+{#- Takes the v_found roots of v_part, the first of which ended at v_time, into the samples of a preview. -#}
+{% macro told_samples(rule) -%}
+IF v_found > 0 THEN
                 IF v_oldest = 'null' THEN
                     SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
                 END IF;
                 SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
                 SET v_room = v_room - v_found;
             END IF;
+{%- endmacro told_samples %}
+
+{% macro add_samples(rule) -%}
+ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+                LIMIT v_room
+            ) AS g;
+            {{ self::told_samples(rule=rule) }}
 {%- endmacro add_samples %}
 
 {#- The document of a preview. -#}

@@ -80,7 +80,7 @@ BEGIN
         SELECT h.key::{{ rule.key_type }}
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+          AND {{ w::holds_now() }}
     );
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}

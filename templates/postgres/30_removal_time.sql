@@ -146,7 +146,7 @@ BEGIN
         SELECT h.key::{{ rule.key_type }}
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+          AND {{ w::holds_now() }}
     );
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
@@ -674,7 +674,7 @@ BEGIN
                 SELECT FROM {{ rule.table }} AS t
                 JOIN {{ control }}.hold AS h ON h.rule = {{ rule.literal }} AND h.key = t.{{ rule.key }}::text
                 WHERE ({{ rule.timed.of_family }})
-                  AND (h.until IS NULL OR h.until > clock_timestamp())
+                  AND {{ w::holds_now() }}
             ) THEN 'HELD'
 {%- if rule.timed.ended %}
             WHEN EXISTS (

@@ -454,7 +454,7 @@ BEGIN
         SELECT h.key::{{ rule.id_type }}
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+          AND {{ w::holds_now() }}
     );
     v_doubt := v_doubt || v_locked || ARRAY(
         SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))

@@ -128,7 +128,7 @@ DECLARE
         SELECT {{ rule.single.held }}
         FROM {{ control }}.hold AS h
         WHERE h.rule = {{ rule.literal }}
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+          AND {{ w::holds_now() }}
     );
 {%- if rule.single.expiry %}
     v_now {{ rule.time_type }} := {{ rule.single.now }};

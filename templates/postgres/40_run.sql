@@ -1537,8 +1537,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', '{}', count(*)
 FROM {{ control }}.hold AS h
-WHERE h.until IS NULL
-   OR h.until > clock_timestamp()
+WHERE {{ w::holds_now() }}
 {%- for rule in rules %}
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value

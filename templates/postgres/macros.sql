@@ -95,6 +95,11 @@ IF v_sqlstate IS NOT NULL AND {{ can }} THEN
     END IF;
 {%- endmacro halve %}
 
+{#- Whether the hold h has not passed. -#}
+{% macro holds_now() -%}
+(h.until IS NULL OR h.until > clock_timestamp())
+{%- endmacro holds_now %}
+
 {#- Why nothing is done while c, the row of control, is paused. -#}
 {% macro paused(c) -%}
 format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.paused_reason, 'no reason given'))

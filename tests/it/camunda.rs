@@ -457,7 +457,7 @@ fn what_a_lost_session_leaves_is_whole_and_the_next_run_finishes(unit: Unit, dia
         ));
         let (_, answer) = runner.join().expect("no panic");
         assert!(answer.is_err(), "the run survived");
-        camunda.until_gone(session);
+        camunda.windrow.until_gone(session);
         assert!(
             camunda.torn().is_empty(),
             "blow {blow}: {:?}",

@@ -2,8 +2,6 @@
 //! has no foreign key.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::sleep;
-use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -13,7 +11,6 @@ use windrow::demo::dolphinscheduler;
 use windrow::dialect::Dialect;
 use windrow::lint;
 
-use crate::support::history::until;
 use crate::support::installation::{Installation, on_every_server};
 
 on_every_server!(
@@ -365,6 +362,22 @@ fn prove(
     }
 }
 
+/// The same of the rules `tasks` and `alerts`, judged by the model. Answers how many tasks, and contexts below them, are gone.
+fn prove_both(
+    installation: &mut Installation,
+    seed: u64,
+    world: &World,
+    (tasks, of_tasks): (BTreeSet<i32>, Value),
+    (alerts, of_alerts): (BTreeSet<i32>, Value),
+) -> [usize; 2] {
+    let left = world.without(&BTreeSet::new(), &tasks, &alerts);
+    let of_tasks = said(world, &left, &OF_TASKS, tasks.len(), of_tasks);
+    let of_alerts = said(world, &left, &OF_ALERTS, alerts.len(), of_alerts);
+    let expected = [("tasks", of_tasks), ("alerts", of_alerts)];
+    prove(installation, seed, world, &left, &expected);
+    [tasks.len(), world.contexts.len() - left.contexts.len()]
+}
+
 fn lost_rows_go_with_what_belongs_to_them(dialect: Dialect) {
     let mut installation = armed(dialect, LOST);
     let (mut gone, mut below) = (0, 0);
@@ -382,22 +395,11 @@ fn lost_rows_go_with_what_belongs_to_them(dialect: Dialect) {
             });
             lost.map(|(id, (_, written))| (*id, *written)).collect()
         };
-        let (tasks, of_tasks) = world.judged(lost(&world.tasks), true);
-        let (alerts, of_alerts) = world.judged(lost(&world.alerts), true);
-        let left = world.without(&BTreeSet::new(), &tasks, &alerts);
-        let expected = [
-            (
-                "tasks",
-                said(&world, &left, &OF_TASKS, tasks.len(), of_tasks),
-            ),
-            (
-                "alerts",
-                said(&world, &left, &OF_ALERTS, alerts.len(), of_alerts),
-            ),
-        ];
-        prove(&mut installation, seed, &world, &left, &expected);
-        gone += tasks.len();
-        below += world.contexts.len() - left.contexts.len();
+        let tasks = world.judged(lost(&world.tasks), true);
+        let alerts = world.judged(lost(&world.alerts), true);
+        let [tasks, contexts] = prove_both(&mut installation, seed, &world, tasks, alerts);
+        gone += tasks;
+        below += contexts;
     }
     assert!(gone > 10 && below > 10, "{gone} {below}");
 }
@@ -434,22 +436,11 @@ fn expired_and_outnumbered_rows_go_with_what_belongs_to_them(dialect: Dialect) {
             let passed = written.is_some_and(|it| it < "2026-06-16 00:00:00");
             passed.then_some((*id, *written))
         });
-        let (tasks, of_tasks) = world.judged(surplus, false);
-        let (alerts, of_alerts) = world.judged(expired, false);
-        let left = world.without(&BTreeSet::new(), &tasks, &alerts);
-        let expected = [
-            (
-                "tasks",
-                said(&world, &left, &OF_TASKS, tasks.len(), of_tasks),
-            ),
-            (
-                "alerts",
-                said(&world, &left, &OF_ALERTS, alerts.len(), of_alerts),
-            ),
-        ];
-        prove(&mut installation, seed, &world, &left, &expected);
-        gone += tasks.len();
-        below += world.contexts.len() - left.contexts.len();
+        let tasks = world.judged(surplus, false);
+        let alerts = world.judged(expired, false);
+        let [tasks, contexts] = prove_both(&mut installation, seed, &world, tasks, alerts);
+        gone += tasks;
+        below += contexts;
     }
     assert!(gone > 10 && below > 10, "{gone} {below}");
 }
@@ -545,8 +536,7 @@ fn a_named_row_takes_what_belongs_to_it(dialect: Dialect) {
     assert_eq!(keys_in(&mut installation), keys(&left));
 }
 
-/// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far: the row is still
-/// there, and still lost.
+/// Should the session commit what the batch had done so far, the row is still there, and still lost.
 fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) {
     let mut installation = armed(dialect, LOST);
     let lost = |id| (id, (Some(100), TIMES[0]));
@@ -569,41 +559,15 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
     };
     installation.execute(slow);
     let options = json!({"rule": "tasks", "as_of": AS_OF});
-    let (runner, cancel, number) = installation.call_aside("run", options.clone());
-    let asleep = match dialect {
-        Dialect::Postgres => format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
-        ),
-        Dialect::Mysql | Dialect::Mariadb => format!(
-            "SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"
-        ),
-    };
-    until("it deletes", || {
-        assert!(!runner.is_finished(), "it ended");
-        Ok(installation.number(&asleep) == 1)
-    })
-    .expect("it gets there");
-    while !runner.is_finished() {
-        cancel().expect("a cancel");
-        sleep(Duration::from_millis(20));
-    }
-    let (mut session, answer) = runner.join().expect("no panic");
-    assert!(answer.is_err(), "it survived");
-    session.execute("COMMIT").expect("a commit");
-    drop(session);
+    installation.kill_asleep("a run", "run", options.clone());
     installation.execute(relent);
-    let unfinished = |installation: &mut Installation| -> bool {
-        let verify = installation.call("verify", json!({})).expect("a report");
-        let checks = verify["checks"].as_array().expect("checks");
-        checks.iter().any(|check| check["check"] == "unfinished")
-    };
     // Nothing is half done in silence, and no row went before what belongs to it.
-    assert_eq!(unfinished(&mut installation), dialect == Dialect::Mysql);
+    assert_eq!(installation.is_unfinished(), dialect == Dialect::Mysql);
     assert_eq!(keys_in(&mut installation)[2], [1, 2, 3]);
     let run = installation.run(options).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
     let lost = BTreeSet::from([1, 2, 3]);
     let left = world.without(&BTreeSet::new(), &lost, &BTreeSet::new());
     assert_eq!(keys_in(&mut installation), keys(&left));
-    assert!(!unfinished(&mut installation));
+    assert!(!installation.is_unfinished());
 }

@@ -1,8 +1,6 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones. What goes is what a model says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::sleep;
-use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -1334,7 +1332,11 @@ fn slow_down(installation: &mut Installation, seconds: f64) {
 }
 
 fn run_aside(installation: &Installation) -> Aside {
-    installation.call_aside("run", json!({"rule": "task_state", "as_of": AS_OF}))
+    installation.call_aside("run", by_rule())
+}
+
+fn by_rule() -> Value {
+    json!({"rule": "task_state", "as_of": AS_OF})
 }
 
 /// The rows that are gone, by the ledger, by the passes and in truth.
@@ -1376,60 +1378,22 @@ fn what_a_lost_session_leaves_is_finished_by_the_next_run(dialect: Dialect) {
     ));
     let (_, answer) = runner.join().expect("no panic");
     assert!(answer.is_err(), "the run survived");
-    until_gone(&mut installation, number);
+    installation.until_gone(number);
     let [ledger, passes, truth] = gone(&mut installation, &world);
     assert_eq!((ledger, passes), (truth, truth));
     finished(&mut installation, &world);
 }
 
-fn until_gone(installation: &mut Installation, session: i64) {
-    let sql = either(
-        installation.dialect,
-        format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}"),
-        format!("SELECT count(*) FROM information_schema.processlist WHERE id = {session}"),
-    );
-    until("the session is gone", || Ok(installation.number(&sql) == 0)).expect("it ends");
-}
-
-/// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far.
 fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) {
     let world = ample();
     let mut installation = loaded(dialect, &world);
     set(&mut installation, "task_state", "batch_rows", 4);
     slow_down(&mut installation, 600.0);
-    let (runner, cancel, number) = run_aside(&installation);
-    let asleep = either(
-        dialect,
-        format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
-        ),
-        format!(
-            "SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"
-        ),
-    );
-    until("it deletes", || {
-        assert!(!runner.is_finished(), "it ended");
-        Ok(installation.number(&asleep) == 1)
-    })
-    .expect("it gets there");
-    while !runner.is_finished() {
-        cancel().expect("a cancel");
-        sleep(Duration::from_millis(20));
-    }
-    let (mut session, answer) = runner.join().expect("no panic");
-    assert!(answer.is_err(), "it survived");
-    session.execute("COMMIT").expect("a commit");
-    drop(session);
-    until_gone(&mut installation, number);
+    installation.kill_asleep("a run", "run", by_rule());
     relent(&mut installation);
-    let unfinished = |installation: &mut Installation| -> bool {
-        let verify = installation.call("verify", json!({})).expect("a report");
-        let checks = verify["checks"].as_array().expect("checks");
-        checks.iter().any(|check| check["check"] == "unfinished")
-    };
-    assert_eq!(unfinished(&mut installation), dialect == Dialect::Mysql);
+    assert_eq!(installation.is_unfinished(), dialect == Dialect::Mysql);
     finished(&mut installation, &world);
-    assert!(!unfinished(&mut installation));
+    assert!(!installation.is_unfinished());
 }
 
 fn a_pause_ends_a_run_before_its_next_batch(dialect: Dialect) {

@@ -1317,8 +1317,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM windrow_camunda7_end_time.hold AS h
-WHERE h.until IS NULL
-   OR h.until > UTC_TIMESTAMP(6)
+WHERE (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', 'process_instances'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
 FROM (

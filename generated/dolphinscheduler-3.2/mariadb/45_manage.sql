@@ -1046,8 +1046,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler_3_2.hold AS h
-WHERE h.until IS NULL
-   OR h.until > UTC_TIMESTAMP(6)
+WHERE (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', 'process_instances'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
 FROM (

@@ -1478,8 +1478,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', '{}', count(*)
 FROM windrow_dolphinscheduler_3_2.hold AS h
-WHERE h.until IS NULL
-   OR h.until > clock_timestamp()
+WHERE (h.until IS NULL OR h.until > clock_timestamp())
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', 'process_instances'), m.value
 FROM (

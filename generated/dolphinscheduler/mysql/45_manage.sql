@@ -1029,8 +1029,7 @@ WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler.hold AS h
-WHERE h.until IS NULL
-   OR h.until > UTC_TIMESTAMP(6)
+WHERE (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', 'workflow_instances'), IF(m.name = 'windrow_backlog_families', b.families, COALESCE(b.age, 0))
 FROM (

@@ -1,14 +1,10 @@
 //! A run that is cancelled inside a batch: what its session then commits is told and finished.
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{AS_OF, Unit, by_end, in_each_unit, options, rule, state};
 use crate::support::camunda::Camunda;
-use crate::support::history::until;
 use crate::support::installation::on_every_server;
 
 in_each_unit!(what_the_session_of_a_killed_run_commits_is_told_and_finished);
@@ -39,8 +35,7 @@ fn whole(camunda: &mut Camunda) -> bool {
     ) == 0
 }
 
-/// Cancels a call while it deletes from a table, and lets its session commit. Answers whether that is told: MySQL runs no
-/// handler at KILL QUERY, and the session that stays may commit what the batch had done so far.
+/// Cancels a call while it deletes from a table, and lets its session commit. Answers whether that is told.
 fn kill(
     camunda: &mut Camunda,
     round: &str,
@@ -57,36 +52,11 @@ fn kill(
             "CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW BEGIN DECLARE v integer; SET v = SLEEP(600); END"
         ),
     ));
-    let (runner, cancel, number) = camunda.call_aside(routine, options);
-    let asleep = camunda.either(
-        format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"),
-        format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"),
-    );
-    until(round, || {
-        assert!(!runner.is_finished(), "{round}: it ended");
-        Ok(camunda.number(&asleep) == 1)
-    })
-    .expect("it gets there");
-    while !runner.is_finished() {
-        cancel().expect("a cancel");
-        sleep(Duration::from_millis(20));
-    }
-    let (mut session, answer) = runner.join().expect("no panic");
-    assert!(answer.is_err(), "{round}: it survived");
-    session.execute("COMMIT").expect("a commit");
-    drop(session);
-    camunda.until_gone(number);
+    camunda.windrow.kill_asleep(round, routine, options);
     camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
-    let told = unfinished(camunda);
+    let told = camunda.windrow.is_unfinished();
     assert_eq!(told, camunda.windrow.dialect == Dialect::Mysql, "{round}");
     told
-}
-
-/// Whether verify tells of a batch that is half done.
-fn unfinished(camunda: &mut Camunda) -> bool {
-    let verify = camunda.call("verify", json!({}));
-    let checks = verify["checks"].as_array().expect("checks");
-    checks.iter().any(|check| check["check"] == "unfinished")
 }
 
 fn what_the_session_of_a_killed_run_commits_is_told_and_finished(unit: Unit, dialect: Dialect) {
@@ -120,7 +90,7 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(unit: Unit, dia
     let run = camunda.run(options());
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(state(&mut camunda), expected);
-    assert!(!unfinished(&mut camunda));
+    assert!(!camunda.windrow.is_unfinished());
     assert_eq!(rule(&camunda.run(options()), "history")["rows"], 0);
 }
 
@@ -149,7 +119,7 @@ fn what_a_killed_run_by_end_time_leaves_is_told_and_finished(dialect: Dialect) {
     let run = camunda.run(options());
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(by_end::contents(&mut camunda), expected);
-    assert!(!unfinished(&mut camunda));
+    assert!(!camunda.windrow.is_unfinished());
     for name in ["process_instances", "decisions", "batches"] {
         assert_eq!(rule(&camunda.run(options()), name)["rows"], 0);
     }

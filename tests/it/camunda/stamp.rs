@@ -18,7 +18,6 @@ use super::oracle::{self, AS_OF, BATCH, BYTES, PROCESS, contents, lenient};
 use crate::rights;
 use crate::support::camunda::Camunda;
 use crate::support::database;
-use crate::support::history::until;
 use crate::support::installation::{call, on_every_server};
 
 on_every_server!(
@@ -694,15 +693,9 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     );
     camunda.execute(&stop.replace("'ID'", &format!("'{}'", middle[0])));
     let (runner, _, number) = camunda.call_aside("stamp", options.clone());
-    let asleep = camunda.either(
-        format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"),
-        format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"),
-    );
-    until("the stamp is in the middle", || {
-        assert!(!runner.is_finished(), "it ended");
-        Ok(camunda.number(&asleep) == 1)
-    })
-    .expect("it gets there");
+    camunda
+        .windrow
+        .until_asleep("a stamp in the middle", &runner, number);
     let other = call(&mut olga, dialect, &control, "stamp", &options).expect("an answer");
     assert_eq!(other["status"], "refused", "{other}");
     camunda.execute(&camunda.either(
@@ -711,7 +704,7 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     ));
     let (_, answer) = runner.join().expect("no panic");
     assert!(answer.is_err(), "it survived");
-    camunda.until_gone(number);
+    camunda.windrow.until_gone(number);
     camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
     let batches = "SELECT p.batches FROM W.run_stamp AS p JOIN W.run AS r ON r.run_id = p.run_id WHERE r.status <> 'done'";
     assert!(camunda.number(batches) > 0, "it had begun");

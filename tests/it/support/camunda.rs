@@ -9,7 +9,6 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
 
-use super::history::until;
 use super::installation::{Aside, Installation, Session};
 
 /// The graph of `specs/camunda7.toml`.
@@ -201,15 +200,6 @@ impl Camunda {
                 }
             })
             .collect()
-    }
-
-    /// Waits until a session has ended.
-    pub(crate) fn until_gone(&mut self, session: i64) {
-        let sql = self.either(
-            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}"),
-            format!("SELECT count(*) FROM information_schema.processlist WHERE id = {session}"),
-        );
-        until("the session is gone", || Ok(self.number(&sql) == 0)).expect("it ends");
     }
 
     /// Rows of families, decisions and byte arrays whose parent has gone.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
@@ -15,6 +16,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
+use super::history::until;
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 
 /// A session as the command line has it, with texts for values.
@@ -279,6 +281,52 @@ impl Installation {
         (runner, cancel, number)
     }
 
+    /// Calls a routine in a session of its own, cancels it while it sleeps in a trigger, and lets the session commit: MySQL
+    /// runs no handler at KILL QUERY, and what a batch had done so far may be committed.
+    pub(crate) fn kill_asleep(&mut self, round: &str, routine: &'static str, options: Value) {
+        let (runner, cancel, number) = self.call_aside(routine, options);
+        self.until_asleep(round, &runner, number);
+        while !runner.is_finished() {
+            cancel().expect("a cancel");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (mut session, answer) = runner.join().expect("no panic");
+        assert!(answer.is_err(), "{round}: it survived");
+        session.execute("COMMIT").expect("a commit");
+        drop(session);
+        self.until_gone(number);
+    }
+
+    /// Waits until a call aside sleeps in a trigger.
+    pub(crate) fn until_asleep<T>(&mut self, round: &str, runner: &JoinHandle<T>, session: i64) {
+        let asleep = asleep(self.dialect, session);
+        until(round, || {
+            assert!(!runner.is_finished(), "{round}: it ended");
+            Ok(self.number(&asleep) == 1)
+        })
+        .expect("it gets there");
+    }
+
+    /// Waits until a session has ended.
+    pub(crate) fn until_gone(&mut self, session: i64) {
+        let sql = match self.dialect {
+            Dialect::Postgres => {
+                format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}")
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("SELECT count(*) FROM information_schema.processlist WHERE id = {session}")
+            }
+        };
+        until("the session is gone", || Ok(self.number(&sql) == 0)).expect("it ends");
+    }
+
+    /// Whether verify tells of a batch that is half done.
+    pub(crate) fn is_unfinished(&mut self) -> bool {
+        let verify = self.call("verify", json!({})).expect("a report");
+        let checks = verify["checks"].as_array().expect("checks");
+        checks.iter().any(|check| check["check"] == "unfinished")
+    }
+
     /// Executes statements that must work; `W.` stands for the control schema.
     pub(crate) fn execute(&mut self, sql: &str) {
         let sql = self.named(sql);
@@ -405,6 +453,18 @@ pub(crate) fn call(
     let rows = session.query(&sql, &[Some(&options.to_string())])?;
     let text = rows[0][0].as_deref().expect("a document");
     Ok(serde_json::from_str(text)?)
+}
+
+/// The number of sessions with that number which sleep in a trigger.
+pub(crate) fn asleep(dialect: Dialect, session: i64) -> String {
+    match dialect {
+        Dialect::Postgres => format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event = 'PgSleep'"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => format!(
+            "SELECT count(*) FROM information_schema.processlist WHERE id = {session} AND state = 'User sleep'"
+        ),
+    }
 }
 
 /// The smallest step of the application's clock, in microseconds: its schema for MySQL knows whole seconds.

@@ -1,7 +1,10 @@
 //! Where the plan and a dialect meet: views for the templates, and the files that come of them. The only file that
 //! names `tera`.
 
-use anyhow::{Context as _, Result};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -232,6 +235,28 @@ pub fn run_lock(control: &str) -> String {
     }
 }
 
+/// The templates of a folder. They are parsed once in the life of the process.
+fn templates(folder: &'static str) -> Result<&'static tera::Tera> {
+    static PARSED: LazyLock<Result<BTreeMap<&str, tera::Tera>>> = LazyLock::new(|| {
+        let mut folders = BTreeMap::<&str, Vec<(&str, &str)>>::new();
+        for (folder, name, source) in TEMPLATES {
+            folders.entry(folder).or_default().push((name, source));
+        }
+        let parse = |(folder, templates)| {
+            let mut tera = tera::Tera::default();
+            tera.autoescape_on(Vec::new());
+            tera.add_raw_templates(templates)
+                .with_context(|| format!("cannot read the templates of `{folder}`"))?;
+            Ok((folder, tera))
+        };
+        folders.into_iter().map(parse).collect()
+    });
+    let parsed = PARSED.as_ref().map_err(|error| anyhow!("{error:#}"))?;
+    parsed
+        .get(folder)
+        .with_context(|| format!("there are no templates of `{folder}`"))
+}
+
 /// All files of a spec for a dialect.
 ///
 /// # Errors
@@ -240,19 +265,10 @@ pub fn run_lock(control: &str) -> String {
 pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     let graph = &graph.named_for(dialect);
     let plan = plan::make(graph);
-    let folder = dialect.facts().templates;
-    let mut tera = tera::Tera::default();
-    tera.autoescape_on(Vec::new());
-    tera.add_raw_templates(
-        TEMPLATES
-            .iter()
-            .filter(|(of, _, _)| *of == folder)
-            .map(|(_, name, source)| (*name, *source)),
-    )
-    .with_context(|| format!("cannot read the templates of `{folder}`"))?;
+    let tera = templates(dialect.facts().templates)?;
     let mut view = spec_view(graph, &plan, dialect);
     // The routines are listed by verify(), which is one of them: render once to learn their names, then for good.
-    let draft = files(graph, &tera, dialect, &view)?;
+    let draft = files(graph, tera, dialect, &view)?;
     view.routines = draft
         .iter()
         .flat_map(|file| &file.statements)
@@ -262,7 +278,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     view.routines.sort();
     Ok(Bundle {
         control: view.control.clone(),
-        files: files(graph, &tera, dialect, &view)?,
+        files: files(graph, tera, dialect, &view)?,
     })
 }
 

@@ -21,6 +21,7 @@ use newest::NewestView;
 use releases::ReleaseView;
 use via::ViaView;
 
+mod above;
 mod keeps;
 mod last;
 mod mysql_probes;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use self::mysql::MysqlView;
+use super::above::{self, AboveView};
 use super::{RuleView, control_name, escaped, first_key, home, local, step_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -47,6 +48,8 @@ pub(super) struct SingleView {
     held: String,
     held_type: &'static str,
     is_held: String,
+    /// The ways to rows above it whose holds keep it.
+    above: Vec<AboveView>,
     /// Whether row `t` has the key in the variables `v_k1, …`, and whether it has that of row `k`.
     is_named: String,
     matches: String,
@@ -268,6 +271,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             true => format!("{key_text} = ANY (v_held)"),
             false => format!("t.{} = ANY (v_held)", keys[0].column),
         },
+        above: above::view(graph, rule, dialect),
         is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),
         matches: all(&|key| format!("t.{} = k.{}", key.column, key.name)),
         names: list(&|key| key.name.clone()),

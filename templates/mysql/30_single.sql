@@ -198,6 +198,12 @@ BEGIN
 {%- endif %}
 {%- if rule.single.aged %}
     DECLARE v_cutoff datetime(6);
+{%- endif %}
+{%- if rule.single.above %}
+    -- Holds of what the rows belong to keep them, too.
+    DECLARE v_above boolean DEFAULT {{ w::any_holds_above(control=control, rule=rule) }};
+{%- endif %}
+{%- if rule.single.aged %}
     CALL {{ control }}.{{ rule.name }}_cutoff(p_as_of, p_retention, v_cutoff);
 {%- endif %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_verdict;
@@ -219,6 +225,7 @@ BEGIN
         {{ rule.single.key_text }},
         CASE
             WHEN h.{{ rule.single.keys.0.name }} IS NOT NULL THEN 'HELD'
+{{- w::held_above(control=control, rule=rule, pad="            ") }}
 {%- if rule.single.aged and not rule.single.expiry %}
             WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}

@@ -130,6 +130,10 @@ DECLARE
         WHERE h.rule = {{ rule.literal }}
           AND {{ w::holds_now() }}
     );
+{%- if rule.single.above %}
+    -- Holds of what the rows belong to keep them, too.
+    v_above boolean := {{ w::any_holds_above(control=control, rule=rule) }};
+{%- endif %}
 {%- if rule.single.expiry %}
     v_now {{ rule.time_type }} := {{ rule.single.now }};
 {%- endif %}
@@ -156,6 +160,7 @@ BEGIN
             {{ rule.single.due }} AS due,
             CASE
                 WHEN {{ rule.single.is_held }} THEN 'HELD'
+{{- w::held_above(control=control, rule=rule, pad="                ") }}
 {%- if rule.single.aged and not rule.single.expiry %}
                 WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}

@@ -100,6 +100,33 @@ IF v_sqlstate IS NOT NULL AND {{ can }} THEN
 (h.until IS NULL OR h.until > clock_timestamp())
 {%- endmacro holds_now %}
 
+{#- Whether a rule of single rows has to look for holds of what these belong to: there are not many, if any. -#}
+{% macro any_holds_above(control, rule) -%}
+EXISTS (
+        SELECT FROM {{ control }}.hold AS h
+        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %})
+          AND {{ self::holds_now() }}
+    )
+{%- endmacro any_holds_above %}
+
+{#- The case of row t: a hold of what it belongs to keeps it. -#}
+{% macro held_above(control, rule, pad) -%}
+{%- for above in rule.single.above %}
+{{ pad }}WHEN v_above AND EXISTS (
+{%- for way in above.ways %}
+{%- if loop.first %}
+{{ pad }}    SELECT FROM {{ way.table }} AS {{ way.alias }}
+{%- else %}
+{{ pad }}    JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
+{%- endif %}
+{%- endfor %}
+{{ pad }}    JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.key = {{ above.key }}
+{{ pad }}    WHERE {{ above.ways.0.on }}
+{{ pad }}      AND {{ self::holds_now() }}
+{{ pad }}) THEN 'HELD'
+{%- endfor %}
+{%- endmacro held_above %}
+
 {#- Why nothing is done while c, the row of control, is paused. -#}
 {% macro paused(c) -%}
 format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.paused_reason, 'no reason given'))

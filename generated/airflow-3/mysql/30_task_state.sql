@@ -193,10 +193,16 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body bfd7249e9d6f]'
+COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 39a4edcb6414]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     DECLARE v_cutoff datetime(6);
+    -- Holds of what the rows belong to keep them, too.
+    DECLARE v_above boolean DEFAULT EXISTS (
+        SELECT 1 FROM windrow_airflow_3.hold AS h
+        WHERE h.rule IN ('dag_runs')
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+    );
     CALL windrow_airflow_3.task_state_cutoff(p_as_of, p_retention, v_cutoff);
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_verdict;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
@@ -217,6 +223,12 @@ BEGIN
         CAST(t.`id` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
+            WHEN v_above AND EXISTS (
+                SELECT 1 FROM `airflow`.`dag_run` AS a1
+                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a1.`id` AS CHAR)
+                WHERE t.`dag_run_id` = a1.`id`
+                  AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+            ) THEN 'HELD'
         END,
         CASE p_pass WHEN 2 THEN t.`updated_at` ELSE t.`expires_at` END
     FROM windrow_airflow_3.work_row AS r

@@ -169,8 +169,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body c5f50eeea3c2]'
+COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 48d3e22aca7a]'
 BEGIN
+    -- Holds of what the rows belong to keep them, too.
+    DECLARE v_above boolean DEFAULT EXISTS (
+        SELECT 1 FROM windrow_airflow_3.hold AS h
+        WHERE h.rule IN ('dag_runs')
+          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+    );
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_verdict;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
         position bigint NOT NULL,
@@ -190,6 +196,13 @@ BEGIN
         CAST(t.`task_instance_id` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
+            WHEN v_above AND EXISTS (
+                SELECT 1 FROM `airflow`.`task_instance` AS a1
+                JOIN `airflow`.`dag_run` AS a2 ON a1.`dag_id` = a2.`dag_id` AND a1.`run_id` = a2.`run_id`
+                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR)
+                WHERE t.`dag_id` = a1.`dag_id` AND t.`task_id` = a1.`task_id` AND t.`run_id` = a1.`run_id` AND t.`map_index` = a1.`map_index`
+                  AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
+            ) THEN 'HELD'
         END,
         NULL
     FROM windrow_airflow_3.work_row AS r

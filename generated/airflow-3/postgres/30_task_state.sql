@@ -120,6 +120,12 @@ DECLARE
         WHERE h.rule = 'task_state'
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
+    -- Holds of what the rows belong to keep them, too.
+    v_above boolean := EXISTS (
+        SELECT FROM windrow_airflow_3.hold AS h
+        WHERE h.rule IN ('dag_runs')
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
     v_now timestamptz := p_as_of;
     v_cutoff timestamptz := windrow_airflow_3.task_state_cutoff(p_as_of, p_retention);
 BEGIN
@@ -138,6 +144,12 @@ BEGIN
             CASE p_pass WHEN 2 THEN t."updated_at" ELSE t."expires_at" END AS due,
             CASE
                 WHEN t."id" = ANY (v_held) THEN 'HELD'
+                WHEN v_above AND EXISTS (
+                    SELECT FROM "public"."dag_run" AS a1
+                    JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a1."id"::text
+                    WHERE t."dag_run_id" = a1."id"
+                      AND (h.until IS NULL OR h.until > clock_timestamp())
+                ) THEN 'HELD'
             END AS reason
         FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
         JOIN "public"."task_state_store" AS t ON t."id" = k.k1
@@ -150,7 +162,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_judge(integer, integer[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body fe5648a2cf5b]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body ad727b4eb951]';
 
 -- task_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_batch(

@@ -94,6 +94,12 @@ DECLARE
         WHERE h.rule = 'tries'
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
+    -- Holds of what the rows belong to keep them, too.
+    v_above boolean := EXISTS (
+        SELECT FROM windrow_airflow_3.hold AS h
+        WHERE h.rule IN ('dag_runs')
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
 BEGIN
     SELECT
         coalesce(array_agg(j.k1 ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
@@ -110,6 +116,13 @@ BEGIN
             NULL::timestamptz AS due,
             CASE
                 WHEN t."task_instance_id" = ANY (v_held) THEN 'HELD'
+                WHEN v_above AND EXISTS (
+                    SELECT FROM "public"."task_instance" AS a1
+                    JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id" AND a1."run_id" = a2."run_id"
+                    JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
+                    WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id" AND t."map_index" = a1."map_index"
+                      AND (h.until IS NULL OR h.until > clock_timestamp())
+                ) THEN 'HELD'
             END AS reason
         FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
         JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.k1
@@ -128,7 +141,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_judge(integer, uuid[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 93020edbb149]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body a3ec8dce407b]';
 
 -- tries_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_rows(p_members uuid[])

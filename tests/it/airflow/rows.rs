@@ -43,7 +43,7 @@ const RULES: [(&str, &str, &[&str]); 8] = [
     (
         "task_state",
         "task_state_store",
-        &["id", "@expires_at", "@updated_at"],
+        &["id", "dag_run_id", "@expires_at", "@updated_at"],
     ),
     (
         "asset_state",
@@ -140,6 +140,12 @@ struct Verdict {
 /// `fallback` is the retention of task state without an expiry, in days; 0 is none.
 fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i64) -> Verdict {
     let mut verdict = Verdict::default();
+    let of_run = |row: &Row| match rule {
+        "task_state" => held.contains(&("dag_runs", value(row, "dag_run_id").to_owned())),
+        // All tries are of the one run.
+        "tries" => held.contains(&("dag_runs", "1".to_owned())),
+        _ => false,
+    };
     let before = |days: i64, hours: i64| NOW - days * MICROSECONDS_A_DAY - hours * HOUR;
     if rule == "tries" {
         let mut tasks: BTreeMap<_, Vec<(i64, &Row)>> = BTreeMap::new();
@@ -151,7 +157,7 @@ fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i
         for tries in tasks.values_mut() {
             tries.sort_by_key(|(number, _)| -number);
             for (_, row) in tries.iter().skip(3) {
-                if held.contains(&(rule, key(rule, row))) {
+                if held.contains(&(rule, key(rule, row))) || of_run(row) {
                     *verdict.skipped.entry("HELD").or_default() += 1;
                 } else {
                     verdict
@@ -188,11 +194,7 @@ fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i
         match instant(row, time) {
             None => *verdict.skipped.entry("UNDATED_MEMBER").or_default() += 1,
             Some(time) if time >= limit => {}
-            Some(_)
-                if held
-                    .iter()
-                    .any(|(of, one)| *of == rule && *one == key(rule, row)) =>
-            {
+            Some(_) if held.contains(&(rule, key(rule, row))) || of_run(row) => {
                 *verdict.skipped.entry("HELD").or_default() += 1;
             }
             Some(_) => drop(verdict.gone.entry(pass).or_default().insert(row.clone())),
@@ -312,6 +314,7 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
             held.insert((rule, key));
         }
     };
+    hold(random, "dag_runs", "1".to_owned());
     for asset in ["a", "b", "c"] {
         if random.random_bool(0.5) {
             statements.push(format!(

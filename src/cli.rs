@@ -110,11 +110,13 @@ pub enum Command {
     #[command(subcommand)]
     Hold(Hold),
 
-    /// Show or change limits: batch size, budget, time-outs
+    /// Show or change limits: batch size, budgets, time-outs
     ///
-    /// Example: windrow setting set specs/dolphinscheduler.toml batch_families 100
-    #[command(subcommand)]
-    Setting(Setting),
+    /// Without a subcommand: every limit with its value, the spec's default, what it may be, and who has changed it.
+    ///
+    /// Example: windrow settings set specs/dolphinscheduler.toml batch_families 100
+    #[command(visible_alias = "setting")]
+    Settings(Settings),
 
     /// Show or change when scheduled runs may work
     ///
@@ -624,17 +626,44 @@ pub struct HoldRelease {
 }
 
 /// What to do with settings.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub struct Settings {
+    /// What to change; nothing: show them
+    #[command(subcommand)]
+    pub change: Option<SettingChange>,
+
+    /// Which to show
+    #[command(flatten)]
+    pub show: Option<SettingsShown>,
+}
+
+/// Arguments of `settings`.
+#[derive(Debug, Args)]
+pub struct SettingsShown {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Show every change instead, with the values before and after
+    #[arg(long)]
+    pub log: bool,
+}
+
+/// How a setting is changed.
 #[derive(Debug, Subcommand)]
-pub enum Setting {
-    /// List the settings that differ from the spec
-    List(WithOutput),
+pub enum SettingChange {
     /// Change one setting
+    ///
+    /// Example: windrow settings set specs/dolphinscheduler.toml time_budget 3600
     Set(SettingSet),
     /// Go back to the spec's value
+    ///
+    /// Example: windrow settings reset specs/dolphinscheduler.toml time_budget
     Reset(SettingReset),
 }
 
-/// Arguments of `setting set`.
+/// Arguments of `settings set`.
 #[derive(Debug, Args)]
 pub struct SettingSet {
     /// Which spec, and which database
@@ -652,7 +681,7 @@ pub struct SettingSet {
     pub rule: Option<String>,
 }
 
-/// Arguments of `setting reset`.
+/// Arguments of `settings reset`.
 #[derive(Debug, Args)]
 pub struct SettingReset {
     /// Which spec, and which database

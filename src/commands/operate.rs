@@ -1,10 +1,10 @@
-//! `policy`, `hold`, `setting`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
+//! `policy`, `hold`, `settings`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
 
 use serde_json::{Value, json};
 
 use super::{Exit, Session, options, show};
 use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, Window, WithOutput};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, SettingChange, Settings, Window, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -102,8 +102,8 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
     }
 }
 
-/// Settings: limits that differ from the spec's.
-pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
+/// Settings: every limit, and what overrides it.
+pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     let document = |rule: &Option<String>, name: &str, value: Value| {
         Value::from(options([
             ("rule", rule.clone().map(Value::from)),
@@ -111,18 +111,8 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
             ("value", Some(value)),
         ]))
     };
-    match command {
-        Setting::List(args) => {
-            let columns = [
-                ("rule", "rule"),
-                ("name", "name"),
-                ("value", "value"),
-                ("changed", "changed_at"),
-                ("by", "changed_by"),
-            ];
-            list(args, List::Setting, &columns, ui)
-        }
-        Setting::Set(args) => {
+    match (&args.change, &args.show) {
+        (Some(SettingChange::Set(args)), _) => {
             let document = document(&args.rule, &args.name, args.value.clone().into());
             set(
                 &args.on,
@@ -132,7 +122,7 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
-        Setting::Reset(args) => {
+        (Some(SettingChange::Reset(args)), _) => {
             let document = document(&args.rule, &args.name, Value::Null);
             set(
                 &args.on,
@@ -142,6 +132,25 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
+        (None, Some(shown)) if shown.log => {
+            let columns = [
+                ("changed", "changed_at"),
+                ("by", "changed_by"),
+                ("rule", "rule"),
+                ("name", "name"),
+                ("before", "old_value"),
+                ("after", "new_value"),
+            ];
+            list(&shown.with, List::SettingLog, &columns, ui)
+        }
+        (None, Some(shown)) => {
+            let mut session = Session::open(&shown.with.on, ui)?;
+            let document = session.documents(&session.calls.list(List::Setting), &[])?;
+            show(ui, shown.with.output, &document, report::settings);
+            Ok(Exit::Clean)
+        }
+        // The command line is refused without any argument.
+        (None, None) => Ok(Exit::Clean),
     }
 }
 

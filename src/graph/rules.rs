@@ -443,6 +443,12 @@ fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
             1..=1_000_000_000,
             diagnostics,
         ),
+        run_rows: names::count(
+            written.run_rows.as_ref(),
+            0,
+            1..=1_000_000_000_000,
+            diagnostics,
+        ),
         time_budget: names::milliseconds(
             written.time_budget.as_ref(),
             1_800_000,
@@ -453,6 +459,9 @@ fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
         // For PostgreSQL 0 means to wait for ever.
         lock_timeout: names::milliseconds(written.lock_timeout.as_ref(), 100, 1, 1, diagnostics),
         retries: names::count(written.retries.as_ref(), 3, 0..=100, diagnostics),
+        target_batch: names::milliseconds(written.target_batch.as_ref(), 0, 1, 1, diagnostics),
+        rate: names::count(written.rate.as_ref(), 0, 1..=1_000_000_000, diagnostics),
+        nice: names::count(written.nice.as_ref(), 0, 0..=10_000, diagnostics),
     }
 }
 

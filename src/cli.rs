@@ -112,10 +112,8 @@ pub enum Command {
 
     /// Show or change limits: batch size, budgets, time-outs
     ///
-    /// Without a subcommand: every limit with its value, the spec's default, what it may be, and who has changed it.
-    ///
     /// Example: windrow settings set specs/dolphinscheduler.toml batch_families 100
-    #[command(visible_alias = "setting")]
+    #[command(subcommand, visible_alias = "setting")]
     Settings(Settings),
 
     /// Show or change when scheduled runs may work
@@ -626,41 +624,30 @@ pub struct HoldRelease {
 }
 
 /// What to do with settings.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-pub struct Settings {
-    /// What to change; nothing: show them
-    #[command(subcommand)]
-    pub change: Option<SettingChange>,
-
-    /// Which to show
-    #[command(flatten)]
-    pub show: Option<SettingsShown>,
-}
-
-/// Arguments of `settings`.
-#[derive(Debug, Args)]
-pub struct SettingsShown {
-    /// Which spec, which database, and how to show the answer
-    #[command(flatten)]
-    pub with: WithOutput,
-
-    /// Show every change instead, with the values before and after
-    #[arg(long)]
-    pub log: bool,
-}
-
-/// How a setting is changed.
 #[derive(Debug, Subcommand)]
-pub enum SettingChange {
+pub enum Settings {
+    /// List every limit: its value, the spec's, what it may be, who has changed it
+    ///
+    /// Example: windrow settings list specs/dolphinscheduler.toml --log
+    List(SettingsList),
     /// Change one setting
     ///
     /// Example: windrow settings set specs/dolphinscheduler.toml time_budget 3600
     Set(SettingSet),
     /// Go back to the spec's value
-    ///
-    /// Example: windrow settings reset specs/dolphinscheduler.toml time_budget
     Reset(SettingReset),
+}
+
+/// Arguments of `settings list`.
+#[derive(Debug, Args)]
+pub struct SettingsList {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// List every change instead, with the values before and after
+    #[arg(long)]
+    pub log: bool,
 }
 
 /// Arguments of `settings set`.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, Session, options, show};
 use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, SettingChange, Settings, Window, WithOutput};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, Settings, Window, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -103,7 +103,7 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 /// Settings: every limit, and what overrides it.
-pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
+pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     let document = |rule: &Option<String>, name: &str, value: Value| {
         Value::from(options([
             ("rule", rule.clone().map(Value::from)),
@@ -111,8 +111,8 @@ pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
             ("value", Some(value)),
         ]))
     };
-    match (&args.change, &args.show) {
-        (Some(SettingChange::Set(args)), _) => {
+    match command {
+        Settings::Set(args) => {
             let document = document(&args.rule, &args.name, args.value.clone().into());
             set(
                 &args.on,
@@ -122,7 +122,7 @@ pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
-        (Some(SettingChange::Reset(args)), _) => {
+        Settings::Reset(args) => {
             let document = document(&args.rule, &args.name, Value::Null);
             set(
                 &args.on,
@@ -132,7 +132,7 @@ pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
-        (None, Some(shown)) if shown.log => {
+        Settings::List(args) if args.log => {
             let columns = [
                 ("changed", "changed_at"),
                 ("by", "changed_by"),
@@ -141,16 +141,14 @@ pub(super) fn settings(args: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
                 ("before", "old_value"),
                 ("after", "new_value"),
             ];
-            list(&shown.with, List::SettingLog, &columns, ui)
+            list(&args.with, List::SettingLog, &columns, ui)
         }
-        (None, Some(shown)) => {
-            let mut session = Session::open(&shown.with.on, ui)?;
+        Settings::List(args) => {
+            let mut session = Session::open(&args.with.on, ui)?;
             let document = session.documents(&session.calls.list(List::Setting), &[])?;
-            show(ui, shown.with.output, &document, report::settings);
+            show(ui, args.with.output, &document, report::settings);
             Ok(Exit::Clean)
         }
-        // The command line is refused without any argument.
-        (None, None) => Ok(Exit::Clean),
     }
 }
 

@@ -338,10 +338,10 @@ fn holds_settings_purge_and_pause() {
         .windrow("settings set SPEC batch_families 25")
         .expect(0, &["`batch_families` is 25"]);
     database
-        .windrow("settings SPEC")
+        .windrow("settings list SPEC")
         .expect(0, &["batch_families", "25 families", "1 to 5000 families"]);
     database
-        .windrow("settings SPEC --log")
+        .windrow("settings list SPEC --log")
         .expect(0, &["batch_families", "postgres"]);
     for value in ["0", "5001"] {
         database
@@ -363,7 +363,7 @@ fn holds_settings_purge_and_pause() {
     database
         .windrow("settings reset SPEC batch_families")
         .expect(0, &["is the spec's again"]);
-    let settings = database.windrow("setting SPEC --output json").json();
+    let settings = database.windrow("setting list SPEC --output json").json();
     assert_eq!(settings[0]["value"], settings[0]["spec_value"]);
 
     database

@@ -247,7 +247,7 @@ fn documents_have_the_names_and_types_of_postgresql() {
         "history SPEC",
         "policy list SPEC",
         "hold list SPEC",
-        "settings SPEC",
+        "settings list SPEC",
         "artifacts list SPEC",
         "run SPEC --run-families 2",
         "purge SPEC --key 7",

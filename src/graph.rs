@@ -563,6 +563,16 @@ pub struct Limits {
     pub rate: i64,
     /// Rest after a batch, in percent of its time.
     pub nice: i64,
+    /// Seconds that a replica may be behind; 0: however many, as with the following.
+    pub max_replica_lag: i64,
+    /// Megabytes of WAL that a replica or a replication slot may be behind.
+    pub max_replica_wal: i64,
+    /// Other sessions that may be active.
+    pub max_active_sessions: i64,
+    /// Transactions that an old snapshot may keep from being cleaned up behind.
+    pub max_old_snapshot: i64,
+    /// A query of one value, without a semicolon; a batch waits while it is true or above 0.
+    pub wait_while_sql: Option<String>,
 }
 
 /// A file that a deleted row names, to be removed by `windrow artifacts`.

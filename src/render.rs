@@ -19,7 +19,7 @@ use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
 use releases::ReleaseView;
-use settings::SettingView;
+use settings::{SettingView, ThrottlesView};
 use via::ViaView;
 
 mod keeps;
@@ -783,6 +783,7 @@ struct SpecView {
     rules: Vec<RuleView>,
     /// Each setting that any rule has.
     settings: Vec<SettingView>,
+    throttles: ThrottlesView,
     rule_literals: String,
     /// The same of the rules whose removal times can be set anew, and how many they are.
     stamp_literals: String,
@@ -1242,6 +1243,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_calendar: rules.iter().any(|rule| rule.calendar),
         no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
         definitions: definitions(graph, dialect),
+        throttles: settings::throttles(graph, dialect),
         settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
         control,
@@ -1702,7 +1704,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
-        settings: settings::views(purge.rule, rule),
+        settings: settings::views(purge.rule, rule, dialect),
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",
             rule.name,

@@ -463,6 +463,28 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 0, max = 10_000), extend("default" = 0), example = &100)]
     pub nice: Option<Spanned<i64>>,
+    /// How far a replica may be behind before a batch waits for it, on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), example = &"30s")]
+    pub max_replica_lag: Option<Text>,
+    /// The same in megabytes of WAL, of replicas and of replication slots, on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &512)]
+    pub max_replica_wal: Option<Spanned<i64>>,
+    /// How many other sessions may be active before a batch waits.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000), example = &40)]
+    pub max_active_sessions: Option<Spanned<i64>>,
+    /// How many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the
+    /// oldest one on PostgreSQL, the length of the history list on MySQL and MariaDB.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &1_000_000)]
+    pub max_old_snapshot: Option<Spanned<i64>>,
+    /// Raw SQL: a query of one value; while it is true, or a number above 0, a batch waits. It runs with the rights of the
+    /// owner role, and names tables with their schema.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"SELECT EXISTS (SELECT 1 FROM ops.maintenance WHERE active)")]
+    pub wait_while_sql: Option<Text>,
 }
 
 /// A file that a deleted row names.

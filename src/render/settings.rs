@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::graph::{Limits, Rule, Single, Unit};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Limits, Rule, Single, Unit};
 
 /// Days that the ledger remembers, where no setting says otherwise.
 const LEDGER_DAYS: i64 = 400;
@@ -26,8 +27,45 @@ pub(super) struct SettingView {
     takes: String,
 }
 
+/// What a spec declares that runs wait for, beyond the settings.
+#[derive(Serialize)]
+pub(super) struct ThrottlesView {
+    /// The queries of the spec, by rule.
+    queries: Vec<QueryView>,
+    /// Whether the owner role must see the sessions of others, and the history list.
+    sees_sessions: bool,
+    sees_history: bool,
+}
+
+/// A raw query of a rule, indented.
+#[derive(Serialize)]
+struct QueryView {
+    rule: String,
+    sql: String,
+}
+
+/// What the rules of a spec declare.
+pub(super) fn throttles(graph: &Graph, dialect: Dialect) -> ThrottlesView {
+    let query = |rule: &Rule| {
+        let lines = rule.limits.wait_while_sql.as_ref()?.lines();
+        let lines: Vec<String> = lines.map(|line| format!("            {line}")).collect();
+        Some(QueryView {
+            rule: dialect.text(&rule.name),
+            sql: lines.join("\n"),
+        })
+    };
+    let declared = |what: fn(&Limits) -> bool| graph.rules.iter().any(|rule| what(&rule.limits));
+    ThrottlesView {
+        queries: graph.rules.iter().filter_map(query).collect(),
+        sees_sessions: declared(|it| {
+            it.max_replica_lag > 0 || it.max_replica_wal > 0 || it.max_active_sessions > 0
+        }),
+        sees_history: declared(|it| it.max_old_snapshot > 0),
+    }
+}
+
 /// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules.
-pub(super) fn views(place: usize, rule: &Rule) -> Vec<SettingView> {
+pub(super) fn views(place: usize, rule: &Rule, dialect: Dialect) -> Vec<SettingView> {
     let Limits {
         batch_families,
         run_families,
@@ -38,6 +76,11 @@ pub(super) fn views(place: usize, rule: &Rule) -> Vec<SettingView> {
         target_batch,
         rate,
         nice,
+        max_replica_lag,
+        max_replica_wal,
+        max_active_sessions,
+        max_old_snapshot,
+        wait_while_sql: _,
     } = rule.limits;
     let families = |value| view("batch_families", "families", value, 1, 5_000);
     let rows = |value| view("batch_rows", "rows", value, 1, 100_000);
@@ -57,6 +100,32 @@ pub(super) fn views(place: usize, rule: &Rule) -> Vec<SettingView> {
         limit("target_batch", "milliseconds", target_batch, 600_000),
         limit("rate", "rows per second", rate, 1_000_000_000),
         limit("nice", "percent", nice, 10_000),
+    ]);
+    // The others do not know how far their replicas are.
+    if dialect == Dialect::Postgres {
+        views.extend([
+            limit("max_replica_lag", "seconds", max_replica_lag, 1_000_000),
+            limit(
+                "max_replica_wal",
+                "megabytes",
+                max_replica_wal,
+                1_000_000_000,
+            ),
+        ]);
+    }
+    views.extend([
+        limit(
+            "max_active_sessions",
+            "sessions",
+            max_active_sessions,
+            1_000_000,
+        ),
+        limit(
+            "max_old_snapshot",
+            "transactions",
+            max_old_snapshot,
+            1_000_000_000,
+        ),
     ]);
     if let Some(Single::Expiry { fallback: Some(_) }) = &rule.single {
         let retention = rule.retention.default.unwrap_or_default();

@@ -15,6 +15,59 @@ BEGIN
     END;
 END;
 
+-- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off.
+--# create procedure {{ control }}.throttle
+CREATE PROCEDURE {{ control }}.throttle(IN p_rule varchar(64), IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a batch of p_rule would wait for now, by the limits max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL {{ control }}.throttle(''{{ rules.0.name }}'', 40, 1000000, @reason); [body @body@]'
+throttle: BEGIN
+    DECLARE v_found bigint;
+{%- if throttles.queries %}
+    DECLARE v_said  double;
+{%- endif %}
+    SET o_reason = NULL;
+    IF p_active > 0 THEN
+        -- This session is one of them.
+        SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM {% if maria %}information_schema{% else %}performance_schema{% endif %}.global_status AS v WHERE v.variable_name = 'Threads_running';
+        IF v_found > p_active THEN
+            SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
+            LEAVE throttle;
+        END IF;
+    END IF;
+    IF p_snapshot > 0 THEN
+        -- What is deleted stays in the way of every scan while someone may still have to see it.
+{%- if maria %}
+        SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
+{%- else %}
+        -- A run that may not look waits, and says so.
+        look: BEGIN
+            DECLARE EXIT HANDLER FOR 1227
+            BEGIN
+                SET o_reason = CONCAT('the right to see the history list: GRANT PROCESS ON *.* TO ', {{ owner_literal }});
+            END;
+            SELECT m.count INTO v_found FROM information_schema.innodb_metrics AS m WHERE m.name = 'trx_rseg_history_len';
+        END look;
+{%- endif %}
+        IF v_found > p_snapshot THEN
+            SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+        END IF;
+        IF o_reason IS NOT NULL THEN
+            LEAVE throttle;
+        END IF;
+    END IF;
+{%- for query in throttles.queries %}
+    IF p_rule = {{ query.rule }} THEN
+        -- As the spec has it (wait_while_sql): true or a number above 0 is a reason.
+        SET v_said = (
+{{ query.sql }}
+        );
+        IF v_said > 0 THEN
+            SET o_reason = CONCAT('the query of the spec, which says ', IF(v_said = 1, 'true', v_said));
+        END IF;
+    END IF;
+{%- endfor %}
+END;
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. What the
 -- run waits for stands in its row meanwhile.
@@ -41,6 +94,8 @@ BEGIN
     DECLARE v_target        bigint;
     DECLARE v_rate          bigint;
     DECLARE v_nice          bigint;
+    DECLARE v_active        bigint;
+    DECLARE v_snapshot      bigint;
     DECLARE v_took          bigint;
     DECLARE v_next          bigint;
     DECLARE v_paced         boolean;
@@ -65,8 +120,9 @@ BEGIN
           AND p.rule = p_rule;
         SELECT
             MAX(IF(s.name = 'run_rows', s.value, 0)), MAX(IF(s.name = 'target_batch', s.value, 0)),
-            MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0))
-        INTO v_run_rows, v_target, v_rate, v_nice
+            MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0)),
+            MAX(IF(s.name = 'max_active_sessions', s.value, 0)), MAX(IF(s.name = 'max_old_snapshot', s.value, 0))
+        INTO v_run_rows, v_target, v_rate, v_nice, v_active, v_snapshot
         FROM {{ control }}.settings AS s
         WHERE s.rule = p_rule;
         IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
@@ -100,11 +156,15 @@ BEGIN
                 IF(v_rate > 0, CONCAT('the rate of ', v_rate, ' rows per second'), NULL),
                 IF(v_nice > 0, CONCAT('nice, ', v_nice, ' % of the time of a batch'), NULL)
             );
-            SET o_rest = LEAST(1, TIMESTAMPDIFF(MICROSECOND, v_now, LEAST(v_rest_until, v_deadline)) / 1000000);
+            SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_rest_until) / 1000000;
+        ELSE
+            CALL {{ control }}.throttle(p_rule, v_active, v_snapshot, v_reason);
+            SET o_rest = IF(v_reason IS NULL, 0, 1);
         END IF;
         IF v_reason IS NOT NULL THEN
+            SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);
             CALL {{ control }}.window_state(p_run, v_window);
-            IF v_now >= v_deadline OR v_paused OR v_window IS NOT NULL THEN
+            IF o_rest <= 0 OR v_paused OR v_window IS NOT NULL THEN
                 -- The run ends here, as the next step finds and tells; what it has waited for stays in its row.
                 SET o_rest = 0;
                 LEAVE pace;

@@ -1,18 +1,21 @@
 //! How fast a run goes: the size of its batches, its rests, and how many rows it takes.
 
+use std::thread;
+
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
-use windrow::graph::Shared;
+use windrow::graph::{Graph, Shared};
 
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, with_limits};
 use crate::support::history::until;
 use crate::support::installation::{Installation, on_every_server};
 
 on_every_server!(
     batches_grow_slowly_and_shrink_at_once,
     a_run_rests_as_long_as_it_is_told,
+    a_run_waits_while_something_speaks_against_a_batch,
 );
 
 /// The rule in whole numbers: up by a fifth if that much more would still be in time, down in proportion.
@@ -42,7 +45,11 @@ fn next_batch(installation: &mut Installation, size: i64, took: i64, target: i64
 
 /// An installation with a policy under which families are long due.
 fn armed(dialect: Dialect) -> Installation {
-    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    armed_with(dialect, &dolphinscheduler(Shared::Closed))
+}
+
+fn armed_with(dialect: Dialect, graph: &Graph) -> Installation {
+    let mut installation = Installation::armed(dialect, graph);
     installation
         .set_policy(json!({"scope": "1", "retention": "30d", "artifacts": false}))
         .expect("a policy");
@@ -122,10 +129,16 @@ fn batches_grow_slowly_and_shrink_at_once(dialect: Dialect) {
     assert_eq!(figures(&run), (10, 2), "{run}");
 }
 
-/// Waits until the run under way says that it waits for this.
-fn wait_for(installation: &mut Installation, reason: &str) {
+/// Waits until the run under way says that it waits for what begins so, and ends so.
+fn wait_for(installation: &mut Installation, begin: &str, end: &str) {
     let sql = "SELECT waiting_for FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL AND waiting_since IS NOT NULL";
-    until(reason, || Ok(installation.texts(sql) == [reason])).expect("a run that waits");
+    let found = until(end, || {
+        let found = installation.texts(sql);
+        Ok(found
+            .iter()
+            .any(|reason| reason.starts_with(begin) && reason.ends_with(end)))
+    });
+    found.expect("a run that waits");
 }
 
 fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
@@ -138,7 +151,7 @@ fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
     );
     add(&mut installation, 601);
     let (runner, _, _) = installation.call_aside("run", json!({}));
-    wait_for(&mut installation, RATE);
+    wait_for(&mut installation, RATE, RATE);
     assert_eq!(
         installation.number("SELECT batches FROM W.run_rule"),
         1,
@@ -160,7 +173,7 @@ fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
     add(&mut installation, 601);
     let (runner, _, _) = installation.call_aside("run", json!({}));
     let both = format!("{RATE} and nice, 10 % of the time of a batch");
-    wait_for(&mut installation, &both);
+    wait_for(&mut installation, &both, &both);
     installation.execute("CALL W.pause('enough')");
     let (_, run) = runner.join().expect("a session");
     let run = run.expect("a run");
@@ -176,4 +189,123 @@ fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
     assert_eq!(run["status"], "stopped", "{run}");
     let reason = run["reason"].as_str().expect("a reason");
     assert!(reason.starts_with("time budget spent"), "{run}");
+}
+
+/// Each of these keeps a run from its first batch, and none of them longer than it lasts.
+fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
+    let postgres = dialect == Dialect::Postgres;
+    // Locks stand for what the application knows, and for work of others.
+    let (gate, close, open, queue) = if postgres {
+        (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4242 AND granted)",
+            "SELECT pg_advisory_lock(4242), pg_advisory_lock(4243)",
+            "SELECT pg_advisory_unlock_all()",
+            "SELECT pg_advisory_lock(4243), pg_advisory_unlock_all()",
+        )
+    } else {
+        (
+            "SELECT IS_USED_LOCK('windrow gate') IS NOT NULL",
+            "DO GET_LOCK('windrow gate', 0), GET_LOCK('windrow queue', 0)",
+            "DO RELEASE_ALL_LOCKS()",
+            "DO GET_LOCK('windrow queue', 600), RELEASE_ALL_LOCKS()",
+        )
+    };
+    let limits = format!(
+        "max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
+    );
+    let mut installation = armed_with(dialect, &with_limits(&limits));
+    add(&mut installation, 3);
+    installation.execute(close);
+    let query = "the query of the spec, which says true";
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, query, "");
+
+    // Two others at work, though all they do is to wait.
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let mut session = installation.connect();
+            thread::spawn(move || session.execute(queue))
+        })
+        .collect();
+    set(&mut installation, &[("max_active_sessions", 1)]);
+    wait_for(
+        &mut installation,
+        "other sessions, of which ",
+        " are active (max_active_sessions 1)",
+    );
+    if postgres {
+        // Who may not see the sessions does not take that for silence.
+        let owner = format!("{}_owner", installation.control);
+        installation.execute(&format!("REVOKE pg_read_all_stats FROM {owner}"));
+        wait_for(&mut installation, "the right to see the sessions", &owner);
+        installation.execute(&format!("GRANT pg_read_all_stats TO {owner}"));
+    }
+    set(&mut installation, &[("max_active_sessions", 5_000)]);
+
+    // A session that may still want to see what others have changed since.
+    let mut reader = installation.connect();
+    reader
+        .execute(if postgres {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class"
+        } else {
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        })
+        .expect("a snapshot");
+    for turn in 0..9 {
+        installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+    }
+    set(&mut installation, &[("max_old_snapshot", 3)]);
+    wait_for(&mut installation, "", " (max_old_snapshot 3)");
+    reader.execute("COMMIT").expect("the end of the snapshot");
+    set(&mut installation, &[("max_old_snapshot", 0)]);
+
+    if postgres {
+        // A replica that is away.
+        let slot = format!("away_{}", installation.name);
+        installation.execute(&format!(
+            "SELECT pg_create_physical_replication_slot('{slot}', true)"
+        ));
+        // The next two files of the WAL, each with something in it.
+        for turn in 0..2 {
+            installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+            installation.execute("SELECT pg_switch_wal()");
+        }
+        set(
+            &mut installation,
+            &[("max_replica_wal", 1), ("max_replica_lag", 3_600)],
+        );
+        wait_for(
+            &mut installation,
+            &format!("replication slot {slot}, which is "),
+            " MB of WAL behind (max_replica_wal 1)",
+        );
+        installation.execute(&format!("SELECT pg_drop_replication_slot('{slot}')"));
+    }
+
+    wait_for(&mut installation, query, "");
+    assert_eq!(
+        installation.number("SELECT SUM(batches) FROM W.run_rule"),
+        0
+    );
+    installation.execute(open);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(figures(&run), (3, 1), "{run}");
+    for other in others {
+        other.join().expect("a session").expect("a lock");
+    }
+
+    // A run that only waited has deleted nothing, and says why.
+    add(&mut installation, 3);
+    installation.execute(close);
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, query, "");
+    installation.execute("CALL W.pause('enough')");
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(run["reason"], format!("paused while waiting for {query}"));
+    assert_eq!(figures(&run), (0, 0), "{run}");
+    installation.execute(open);
 }

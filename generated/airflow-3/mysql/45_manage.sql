@@ -711,7 +711,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body ee8716798044]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 9fe657a78467]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -1007,6 +1007,7 @@ BEGIN
         ('task_state_target'),
         ('task_state_undated'),
         ('task_state_work'),
+        ('throttle'),
         ('tries_batch'),
         ('tries_below'),
         ('tries_close'),

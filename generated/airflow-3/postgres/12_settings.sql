@@ -45,7 +45,11 @@ FROM (
         (7, 'dag_runs', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'dag_runs', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'dag_runs', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'dag_runs', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (10, 'dag_runs', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (11, 'dag_runs', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (12, 'dag_runs', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (13, 'dag_runs', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (14, 'dag_runs', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (101, 'tries', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (102, 'tries', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (103, 'tries', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -55,7 +59,11 @@ FROM (
         (107, 'tries', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (108, 'tries', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (109, 'tries', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (110, 'tries', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (110, 'tries', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (111, 'tries', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (112, 'tries', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (113, 'tries', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (114, 'tries', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (201, 'task_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (202, 'task_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (203, 'task_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -65,8 +73,12 @@ FROM (
         (207, 'task_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (208, 'task_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (209, 'task_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (210, 'task_state', 'fallback_retention', 'seconds', 0, 0, 31557600000, '0 to 31557600000 seconds'),
-        (211, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (210, 'task_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (211, 'task_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (212, 'task_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (213, 'task_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (214, 'task_state', 'fallback_retention', 'seconds', 0, 0, 31557600000, '0 to 31557600000 seconds'),
+        (215, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (301, 'asset_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (302, 'asset_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (303, 'asset_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -76,7 +88,11 @@ FROM (
         (307, 'asset_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (308, 'asset_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (309, 'asset_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (310, 'asset_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (310, 'asset_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (311, 'asset_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (312, 'asset_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (313, 'asset_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (314, 'asset_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (401, 'revoked_token', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (402, 'revoked_token', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (403, 'revoked_token', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -86,7 +102,11 @@ FROM (
         (407, 'revoked_token', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (408, 'revoked_token', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (409, 'revoked_token', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (410, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (410, 'revoked_token', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (411, 'revoked_token', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (412, 'revoked_token', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (413, 'revoked_token', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (414, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (501, 'log', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (502, 'log', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (503, 'log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -96,7 +116,11 @@ FROM (
         (507, 'log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (508, 'log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (509, 'log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (510, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (510, 'log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (511, 'log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (512, 'log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (513, 'log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (514, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (601, 'import_error', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (602, 'import_error', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (603, 'import_error', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -106,7 +130,11 @@ FROM (
         (607, 'import_error', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (608, 'import_error', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (609, 'import_error', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (610, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (610, 'import_error', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (611, 'import_error', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (612, 'import_error', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (613, 'import_error', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (614, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (701, 'job', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (702, 'job', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (703, 'job', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -116,7 +144,11 @@ FROM (
         (707, 'job', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (708, 'job', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (709, 'job', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (710, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (710, 'job', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (711, 'job', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (712, 'job', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (713, 'job', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (714, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (801, 'connection_test_request', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (802, 'connection_test_request', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (803, 'connection_test_request', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -126,7 +158,11 @@ FROM (
         (807, 'connection_test_request', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (808, 'connection_test_request', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (809, 'connection_test_request', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (810, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (810, 'connection_test_request', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (811, 'connection_test_request', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (812, 'connection_test_request', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (813, 'connection_test_request', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (814, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_airflow_3.settings IS
@@ -150,6 +186,10 @@ AS $windrow$
             WHEN 'dag_runs.target_batch' THEN 0
             WHEN 'dag_runs.rate' THEN 0
             WHEN 'dag_runs.nice' THEN 0
+            WHEN 'dag_runs.max_replica_lag' THEN 0
+            WHEN 'dag_runs.max_replica_wal' THEN 0
+            WHEN 'dag_runs.max_active_sessions' THEN 0
+            WHEN 'dag_runs.max_old_snapshot' THEN 0
             WHEN 'dag_runs.ledger_days' THEN 400
             WHEN 'tries.batch_rows' THEN 1000
             WHEN 'tries.run_families' THEN 1000000
@@ -160,6 +200,10 @@ AS $windrow$
             WHEN 'tries.target_batch' THEN 0
             WHEN 'tries.rate' THEN 0
             WHEN 'tries.nice' THEN 0
+            WHEN 'tries.max_replica_lag' THEN 0
+            WHEN 'tries.max_replica_wal' THEN 0
+            WHEN 'tries.max_active_sessions' THEN 0
+            WHEN 'tries.max_old_snapshot' THEN 0
             WHEN 'tries.ledger_days' THEN 400
             WHEN 'task_state.batch_rows' THEN 1000
             WHEN 'task_state.run_families' THEN 1000000
@@ -170,6 +214,10 @@ AS $windrow$
             WHEN 'task_state.target_batch' THEN 0
             WHEN 'task_state.rate' THEN 0
             WHEN 'task_state.nice' THEN 0
+            WHEN 'task_state.max_replica_lag' THEN 0
+            WHEN 'task_state.max_replica_wal' THEN 0
+            WHEN 'task_state.max_active_sessions' THEN 0
+            WHEN 'task_state.max_old_snapshot' THEN 0
             WHEN 'task_state.fallback_retention' THEN 0
             WHEN 'task_state.ledger_days' THEN 400
             WHEN 'asset_state.batch_rows' THEN 1000
@@ -181,6 +229,10 @@ AS $windrow$
             WHEN 'asset_state.target_batch' THEN 0
             WHEN 'asset_state.rate' THEN 0
             WHEN 'asset_state.nice' THEN 0
+            WHEN 'asset_state.max_replica_lag' THEN 0
+            WHEN 'asset_state.max_replica_wal' THEN 0
+            WHEN 'asset_state.max_active_sessions' THEN 0
+            WHEN 'asset_state.max_old_snapshot' THEN 0
             WHEN 'asset_state.ledger_days' THEN 400
             WHEN 'revoked_token.batch_rows' THEN 1000
             WHEN 'revoked_token.run_families' THEN 1000000
@@ -191,6 +243,10 @@ AS $windrow$
             WHEN 'revoked_token.target_batch' THEN 0
             WHEN 'revoked_token.rate' THEN 0
             WHEN 'revoked_token.nice' THEN 0
+            WHEN 'revoked_token.max_replica_lag' THEN 0
+            WHEN 'revoked_token.max_replica_wal' THEN 0
+            WHEN 'revoked_token.max_active_sessions' THEN 0
+            WHEN 'revoked_token.max_old_snapshot' THEN 0
             WHEN 'revoked_token.ledger_days' THEN 400
             WHEN 'log.batch_rows' THEN 5000
             WHEN 'log.run_families' THEN 10000000
@@ -201,6 +257,10 @@ AS $windrow$
             WHEN 'log.target_batch' THEN 0
             WHEN 'log.rate' THEN 0
             WHEN 'log.nice' THEN 0
+            WHEN 'log.max_replica_lag' THEN 0
+            WHEN 'log.max_replica_wal' THEN 0
+            WHEN 'log.max_active_sessions' THEN 0
+            WHEN 'log.max_old_snapshot' THEN 0
             WHEN 'log.ledger_days' THEN 400
             WHEN 'import_error.batch_rows' THEN 5000
             WHEN 'import_error.run_families' THEN 10000000
@@ -211,6 +271,10 @@ AS $windrow$
             WHEN 'import_error.target_batch' THEN 0
             WHEN 'import_error.rate' THEN 0
             WHEN 'import_error.nice' THEN 0
+            WHEN 'import_error.max_replica_lag' THEN 0
+            WHEN 'import_error.max_replica_wal' THEN 0
+            WHEN 'import_error.max_active_sessions' THEN 0
+            WHEN 'import_error.max_old_snapshot' THEN 0
             WHEN 'import_error.ledger_days' THEN 400
             WHEN 'job.batch_rows' THEN 5000
             WHEN 'job.run_families' THEN 10000000
@@ -221,6 +285,10 @@ AS $windrow$
             WHEN 'job.target_batch' THEN 0
             WHEN 'job.rate' THEN 0
             WHEN 'job.nice' THEN 0
+            WHEN 'job.max_replica_lag' THEN 0
+            WHEN 'job.max_replica_wal' THEN 0
+            WHEN 'job.max_active_sessions' THEN 0
+            WHEN 'job.max_old_snapshot' THEN 0
             WHEN 'job.ledger_days' THEN 400
             WHEN 'connection_test_request.batch_rows' THEN 5000
             WHEN 'connection_test_request.run_families' THEN 10000000
@@ -231,12 +299,16 @@ AS $windrow$
             WHEN 'connection_test_request.target_batch' THEN 0
             WHEN 'connection_test_request.rate' THEN 0
             WHEN 'connection_test_request.nice' THEN 0
+            WHEN 'connection_test_request.max_replica_lag' THEN 0
+            WHEN 'connection_test_request.max_replica_wal' THEN 0
+            WHEN 'connection_test_request.max_active_sessions' THEN 0
+            WHEN 'connection_test_request.max_old_snapshot' THEN 0
             WHEN 'connection_test_request.ledger_days' THEN 400
         END
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 6b063a625c48]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body d318d7b27ad8]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

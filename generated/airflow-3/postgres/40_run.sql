@@ -1844,6 +1844,7 @@ BEGIN
             ('task_state_purge'),
             ('task_state_step'),
             ('task_state_undated'),
+            ('throttle'),
             ('tries_backlog'),
             ('tries_batch'),
             ('tries_below'),
@@ -2005,7 +2006,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body c3cf6fbcf642]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 8b5793e2521a]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS

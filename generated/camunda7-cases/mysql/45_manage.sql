@@ -567,7 +567,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body a775331a001b]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body 1c426429f28b]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -724,6 +724,7 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state');

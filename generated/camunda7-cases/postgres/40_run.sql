@@ -1271,6 +1271,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('throttle'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1376,7 +1377,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 9003956b10b7]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body f87221635227]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_cases.metrics AS

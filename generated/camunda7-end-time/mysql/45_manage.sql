@@ -747,7 +747,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body bbc10ed1be0d]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body eb62278906d9]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -984,6 +984,7 @@ BEGIN
         ('task_metrics_undated'),
         ('task_metrics_window'),
         ('task_metrics_work'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state');

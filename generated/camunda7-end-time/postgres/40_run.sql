@@ -2027,6 +2027,7 @@ BEGIN
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
+            ('throttle'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -2150,7 +2151,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 761207654407]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 6809fa193dea]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS

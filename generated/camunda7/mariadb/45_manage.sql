@@ -684,7 +684,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 4f30af2593a7]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 9c33d70b854f]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -886,6 +886,7 @@ BEGIN
         ('task_metrics_undated'),
         ('task_metrics_window'),
         ('task_metrics_work'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state');

@@ -20,6 +20,95 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.next_batch(bigint, bigint, bigint) IS
     'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT windrow_camunda7.next_batch(100, 800, 500); [body 61ca1ecf71c3]';
 
+-- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
+-- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
+CREATE OR REPLACE FUNCTION windrow_camunda7.throttle(p_rule text, p_lag bigint, p_wal bigint, p_active bigint, p_snapshot bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO windrow_camunda7_owner';
+    v_name  text;
+    v_found bigint;
+BEGIN
+    IF (p_lag > 0 OR p_wal > 0) AND EXISTS (SELECT FROM pg_stat_replication AS r WHERE r.state IS NULL) THEN
+        RETURN c_blind;
+    END IF;
+    IF p_lag > 0 THEN
+        SELECT r.application_name, extract(epoch FROM r.replay_lag)
+        INTO v_name, v_found
+        FROM pg_stat_replication AS r
+        WHERE r.replay_lag > make_interval(secs => p_lag)
+        ORDER BY r.replay_lag DESC
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('replica %s, which is %s seconds behind (max_replica_lag %s)', v_name, v_found, p_lag);
+        END IF;
+    END IF;
+    IF p_wal > 0 THEN
+        -- A replica that is away is not in the list of replicas; its slot keeps the WAL for it.
+        SELECT l.name, pg_wal_lsn_diff(pg_current_wal_lsn(), l.lsn) / 1048576
+        INTO v_name, v_found
+        FROM (
+            SELECT 'replica ' || r.application_name, r.replay_lsn
+            FROM pg_stat_replication AS r
+            WHERE r.state IN ('catchup', 'streaming')
+            UNION ALL
+            SELECT 'replication slot ' || s.slot_name, coalesce(s.confirmed_flush_lsn, s.restart_lsn)
+            FROM pg_replication_slots AS s
+        ) AS l(name, lsn)
+        WHERE pg_wal_lsn_diff(pg_current_wal_lsn(), l.lsn) > p_wal * 1048576
+        ORDER BY l.lsn
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('%s, which is %s MB of WAL behind (max_replica_wal %s)', v_name, v_found, p_wal);
+        END IF;
+    END IF;
+    IF p_active > 0 THEN
+        IF EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.backend_type IS NULL) THEN
+            RETURN c_blind;
+        END IF;
+        SELECT count(*)
+        INTO v_found
+        FROM pg_stat_activity AS a
+        WHERE a.backend_type = 'client backend'
+          AND a.state = 'active'
+          AND a.pid <> pg_backend_pid();
+        IF v_found > p_active THEN
+            RETURN format('other sessions, of which %s are active (max_active_sessions %s)', v_found, p_active);
+        END IF;
+    END IF;
+    IF p_snapshot > 0 THEN
+        -- What is deleted stays on the disk, and in the way of every scan, while someone may still have to see it.
+        SELECT o.name, o.age
+        INTO v_name, v_found
+        FROM (
+            SELECT 'session ' || a.pid, age(a.backend_xmin)::bigint
+            FROM pg_stat_activity AS a
+            WHERE a.pid <> pg_backend_pid()
+              AND (a.datid IS NULL OR a.datname = current_database())
+            UNION ALL
+            SELECT 'replication slot ' || s.slot_name, age(s.xmin)
+            FROM pg_replication_slots AS s
+            UNION ALL
+            SELECT 'prepared transaction ' || x.gid, age(x.transaction)
+            FROM pg_prepared_xacts AS x
+            WHERE x.database = current_database()
+        ) AS o(name, age)
+        WHERE o.age > p_snapshot
+        ORDER BY o.age DESC
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('%s, whose snapshot is %s transactions old (max_old_snapshot %s)', v_name, v_found, p_snapshot);
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.throttle(text, bigint, bigint, bigint, bigint) IS
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_camunda7.throttle(''history'', 30, 512, 40, 1000000); [body 7f524894c2fe]';
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
 -- delete. What the run waits for stands in its row meanwhile.
@@ -47,7 +136,11 @@ BEGIN
         max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
         max(s.value) FILTER (WHERE s.name = 'target_batch') AS target_batch,
         max(s.value) FILTER (WHERE s.name = 'rate') AS rate,
-        max(s.value) FILTER (WHERE s.name = 'nice') AS nice
+        max(s.value) FILTER (WHERE s.name = 'nice') AS nice,
+        max(s.value) FILTER (WHERE s.name = 'max_replica_lag') AS replica_lag,
+        max(s.value) FILTER (WHERE s.name = 'max_replica_wal') AS replica_wal,
+        max(s.value) FILTER (WHERE s.name = 'max_active_sessions') AS active,
+        max(s.value) FILTER (WHERE s.name = 'max_old_snapshot') AS snapshot
     INTO v_limit
     FROM windrow_camunda7.settings AS s
     WHERE s.rule = p_rule;
@@ -80,10 +173,16 @@ BEGIN
             CASE WHEN v_limit.rate > 0 THEN format('the rate of %s rows per second', v_limit.rate) END,
             CASE WHEN v_limit.nice > 0 THEN format('nice, %s %% of the time of a batch', v_limit.nice) END
         );
-        o_rest := least(1, extract(epoch FROM least(v_progress.rest_until, v_run.deadline) - v_now));
+        o_rest := extract(epoch FROM v_progress.rest_until - v_now);
+    ELSE
+        v_reason := windrow_camunda7.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot);
+        o_rest := CASE WHEN v_reason IS NULL THEN 0 ELSE 1 END;
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));
     END IF;
     IF v_reason IS NOT NULL AND (
-        v_now >= v_run.deadline
+        o_rest <= 0
         OR (SELECT c.paused FROM windrow_camunda7.control AS c)
         OR (v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(v_now))
     ) THEN
@@ -112,4 +211,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body 073c367ef6a9]';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body 95dcd5ed3b09]';

@@ -1349,6 +1349,7 @@ BEGIN
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
+            ('throttle'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1465,7 +1466,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 73fb2b3f662a]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 8e152d236925]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7.metrics AS

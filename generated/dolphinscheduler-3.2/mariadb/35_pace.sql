@@ -22,6 +22,36 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.throttle;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.throttle(IN p_rule varchar(64), IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a batch of p_rule would wait for now, by the limits max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL windrow_dolphinscheduler_3_2.throttle(''process_instances'', 40, 1000000, @reason); [body ]'
+throttle: BEGIN
+    DECLARE v_found bigint;
+    SET o_reason = NULL;
+    IF p_active > 0 THEN
+        -- This session is one of them.
+        SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Threads_running';
+        IF v_found > p_active THEN
+            SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
+            LEAVE throttle;
+        END IF;
+    END IF;
+    IF p_snapshot > 0 THEN
+        -- What is deleted stays in the way of every scan while someone may still have to see it.
+        SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
+        IF v_found > p_snapshot THEN
+            SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+        END IF;
+        IF o_reason IS NOT NULL THEN
+            LEAVE throttle;
+        END IF;
+    END IF;
+END$$
+DELIMITER ;
+
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of any transaction. What the
 -- run waits for stands in its row meanwhile.
@@ -29,7 +59,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.pace;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body e0699964a806]'
+COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body 557ad0890808]'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
@@ -49,6 +79,8 @@ BEGIN
     DECLARE v_target        bigint;
     DECLARE v_rate          bigint;
     DECLARE v_nice          bigint;
+    DECLARE v_active        bigint;
+    DECLARE v_snapshot      bigint;
     DECLARE v_took          bigint;
     DECLARE v_next          bigint;
     DECLARE v_paced         boolean;
@@ -73,8 +105,9 @@ BEGIN
           AND p.rule = p_rule;
         SELECT
             MAX(IF(s.name = 'run_rows', s.value, 0)), MAX(IF(s.name = 'target_batch', s.value, 0)),
-            MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0))
-        INTO v_run_rows, v_target, v_rate, v_nice
+            MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0)),
+            MAX(IF(s.name = 'max_active_sessions', s.value, 0)), MAX(IF(s.name = 'max_old_snapshot', s.value, 0))
+        INTO v_run_rows, v_target, v_rate, v_nice, v_active, v_snapshot
         FROM windrow_dolphinscheduler_3_2.settings AS s
         WHERE s.rule = p_rule;
         IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
@@ -108,11 +141,15 @@ BEGIN
                 IF(v_rate > 0, CONCAT('the rate of ', v_rate, ' rows per second'), NULL),
                 IF(v_nice > 0, CONCAT('nice, ', v_nice, ' % of the time of a batch'), NULL)
             );
-            SET o_rest = LEAST(1, TIMESTAMPDIFF(MICROSECOND, v_now, LEAST(v_rest_until, v_deadline)) / 1000000);
+            SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_rest_until) / 1000000;
+        ELSE
+            CALL windrow_dolphinscheduler_3_2.throttle(p_rule, v_active, v_snapshot, v_reason);
+            SET o_rest = IF(v_reason IS NULL, 0, 1);
         END IF;
         IF v_reason IS NOT NULL THEN
+            SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);
             CALL windrow_dolphinscheduler_3_2.window_state(p_run, v_window);
-            IF v_now >= v_deadline OR v_paused OR v_window IS NOT NULL THEN
+            IF o_rest <= 0 OR v_paused OR v_window IS NOT NULL THEN
                 -- The run ends here, as the next step finds and tells; what it has waited for stays in its row.
                 SET o_rest = 0;
                 LEAVE pace;

@@ -588,7 +588,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body cafba9853a87]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 121821168e4f]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -745,6 +745,7 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state');

@@ -1289,6 +1289,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('throttle'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1400,7 +1401,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body a7f3b6fc3843]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 207c182251de]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS

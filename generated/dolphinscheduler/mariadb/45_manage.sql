@@ -581,7 +581,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body f177c1ee0204]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 8a15151a5efd]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -724,6 +724,7 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state'),

@@ -1275,6 +1275,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('throttle'),
             ('verify'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
@@ -1390,7 +1391,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 9e6850fa03e4]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 5d6618f172f0]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.metrics AS

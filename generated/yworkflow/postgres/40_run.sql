@@ -1212,6 +1212,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('throttle'),
             ('verify'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
@@ -1324,7 +1325,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 1cc28a0d88c2]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 21f6b18ea8af]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS

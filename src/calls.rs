@@ -27,8 +27,10 @@ pub enum List {
     Policy,
     /// Holds.
     Hold,
-    /// Settings.
+    /// Settings: every limit, overridden or not.
     Setting,
+    /// Every change of a setting.
+    SettingLog,
     /// When scheduled runs may work.
     Window,
     /// Files that wait to be removed.
@@ -227,6 +229,7 @@ mod tests {
             List::Policy,
             List::Hold,
             List::Setting,
+            List::SettingLog,
             List::Window,
             List::Artifact,
         ] {

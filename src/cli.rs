@@ -110,11 +110,11 @@ pub enum Command {
     #[command(subcommand)]
     Hold(Hold),
 
-    /// Show or change limits: batch size, budget, time-outs
+    /// Show or change limits: batch size, budgets, time-outs
     ///
-    /// Example: windrow setting set specs/dolphinscheduler.toml batch_families 100
-    #[command(subcommand)]
-    Setting(Setting),
+    /// Example: windrow settings set specs/dolphinscheduler.toml batch_families 100
+    #[command(subcommand, visible_alias = "setting")]
+    Settings(Settings),
 
     /// Show or change when scheduled runs may work
     ///
@@ -625,16 +625,32 @@ pub struct HoldRelease {
 
 /// What to do with settings.
 #[derive(Debug, Subcommand)]
-pub enum Setting {
-    /// List the settings that differ from the spec
-    List(WithOutput),
+pub enum Settings {
+    /// List every limit: its value, the spec's, what it may be, who has changed it
+    ///
+    /// Example: windrow settings list specs/dolphinscheduler.toml --log
+    List(SettingsList),
     /// Change one setting
+    ///
+    /// Example: windrow settings set specs/dolphinscheduler.toml time_budget 3600
     Set(SettingSet),
     /// Go back to the spec's value
     Reset(SettingReset),
 }
 
-/// Arguments of `setting set`.
+/// Arguments of `settings list`.
+#[derive(Debug, Args)]
+pub struct SettingsList {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// List every change instead, with the values before and after
+    #[arg(long)]
+    pub log: bool,
+}
+
+/// Arguments of `settings set`.
 #[derive(Debug, Args)]
 pub struct SettingSet {
     /// Which spec, and which database
@@ -652,7 +668,7 @@ pub struct SettingSet {
     pub rule: Option<String>,
 }
 
-/// Arguments of `setting reset`.
+/// Arguments of `settings reset`.
 #[derive(Debug, Args)]
 pub struct SettingReset {
     /// Which spec, and which database

@@ -58,7 +58,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::History(args) => show::history(&args, ui),
         Command::Policy(args) => operate::policy(&args, ui),
         Command::Hold(args) => operate::hold(&args, ui),
-        Command::Setting(args) => operate::setting(&args, ui),
+        Command::Settings(args) => operate::settings(&args, ui),
         Command::Window(args) => operate::window(&args, ui),
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),

@@ -549,12 +549,30 @@ pub struct Limits {
     pub batch_families: i64,
     /// Families in one run.
     pub run_families: i64,
+    /// Rows after which a run takes no further batch; 0: however many.
+    pub run_rows: i64,
     /// Seconds that one run may take.
     pub time_budget: i64,
     /// Milliseconds that a statement waits for a lock.
     pub lock_timeout: i64,
     /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
     pub retries: i64,
+    /// Milliseconds that a batch should take; 0: its size does not follow.
+    pub target_batch: i64,
+    /// Rows per second; 0: as many as it can.
+    pub rate: i64,
+    /// Rest after a batch, in percent of its time.
+    pub nice: i64,
+    /// Seconds that a replica may be behind; 0: however many, as with the following.
+    pub max_replica_lag: i64,
+    /// Megabytes of WAL that a replica or a replication slot may be behind.
+    pub max_replica_wal: i64,
+    /// Other sessions that may be active.
+    pub max_active_sessions: i64,
+    /// Transactions that an old snapshot may keep from being cleaned up behind.
+    pub max_old_snapshot: i64,
+    /// A query of one value, without a semicolon; a batch waits while it is true or above 0.
+    pub wait_while_sql: Option<String>,
 }
 
 /// A file that a deleted row names, to be removed by `windrow artifacts`.

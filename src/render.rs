@@ -19,6 +19,7 @@ use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
 use releases::ReleaseView;
+use settings::{SettingView, ThrottlesView};
 use via::ViaView;
 
 mod above;
@@ -27,6 +28,7 @@ mod last;
 mod mysql_probes;
 mod newest;
 mod releases;
+mod settings;
 mod single;
 mod source;
 mod stamp;
@@ -39,6 +41,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "10_control.sql",
         include_str!("../templates/postgres/10_control.sql"),
+    ),
+    (
+        "postgres",
+        "12_settings.sql",
+        include_str!("../templates/postgres/12_settings.sql"),
     ),
     (
         "postgres",
@@ -64,6 +71,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "30_single.sql",
         include_str!("../templates/postgres/30_single.sql"),
+    ),
+    (
+        "postgres",
+        "35_pace.sql",
+        include_str!("../templates/postgres/35_pace.sql"),
     ),
     (
         "postgres",
@@ -112,6 +124,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "12_settings.sql",
+        include_str!("../templates/mysql/12_settings.sql"),
+    ),
+    (
+        "mysql",
         "20_indexes.sql",
         include_str!("../templates/mysql/20_indexes.sql"),
     ),
@@ -134,6 +151,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "30_single.sql",
         include_str!("../templates/mysql/30_single.sql"),
+    ),
+    (
+        "mysql",
+        "35_pace.sql",
+        include_str!("../templates/mysql/35_pace.sql"),
     ),
     (
         "mysql",
@@ -181,6 +203,7 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "run_begin",
     "run_end",
     "run_unlock",
+    "pace",
     "reap",
     "purge",
     "purge_begin",
@@ -456,7 +479,13 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
     add(
         "10_control.sql",
         "10_control.sql",
-        &format!("the control {control}: policies, holds, settings and the ledger"),
+        &format!("the control {control}: policies, holds and the ledger"),
+        &context,
+    )?;
+    add(
+        "12_settings.sql",
+        "12_settings.sql",
+        "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
         &context,
     )?;
     add(
@@ -482,6 +511,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             &context,
         )?;
     }
+    add(
+        "35_pace.sql",
+        "35_pace.sql",
+        "how big the next batch is, and what a run rests for before it",
+        &context,
+    )?;
     add(
         "40_run.sql",
         "40_run.sql",
@@ -747,6 +782,9 @@ struct SpecView {
     /// The windows as the spec has them.
     windows_text: String,
     rules: Vec<RuleView>,
+    /// Each setting that any rule has.
+    settings: Vec<SettingView>,
+    throttles: ThrottlesView,
     rule_literals: String,
     /// The same of the rules whose removal times can be set anew, and how many they are.
     stamp_literals: String,
@@ -756,8 +794,6 @@ struct SpecView {
     by_end: bool,
     /// Whether rows of other tables go with those of a rule's root table.
     by_family: bool,
-    /// Whether a batch of a rule takes whole families.
-    takes_families: bool,
     /// Whether a part of an index is an expression.
     by_expression: bool,
     by_time: bool,
@@ -825,13 +861,9 @@ struct RuleView {
     minimum: i64,
     minimum_text: String,
     safety_lag: i64,
-    /// The setting that says how much the first batch of a run takes, and its default.
+    /// The setting that says how much the first batch of a run takes.
     batch_setting: &'static str,
-    batch_families: i64,
-    run_families: i64,
-    time_budget: i64,
-    lock_timeout: i64,
-    retries: i64,
+    settings: Vec<SettingView>,
     policy_comment: String,
     /// The constraint of a policy row, as a literal to be prepared.
     policy_check: String,
@@ -1204,7 +1236,6 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_expression: indexes_by_expression,
         by_end: graph.rules.iter().any(by_end),
         by_family: graph.rules.iter().any(|rule| by_end(rule) || single::has_family(rule)),
-        takes_families: graph.rules.iter().any(takes_families),
         by_time: !graph.rules.iter().all(by_end),
         by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
         key_length: if by_composite(graph) { 700 } else { 255 },
@@ -1213,6 +1244,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_calendar: rules.iter().any(|rule| rule.calendar),
         no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
         definitions: definitions(graph, dialect),
+        throttles: settings::throttles(graph, dialect),
+        settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
         control,
     }
@@ -1672,11 +1705,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
-        batch_families: rule.limits.batch_families,
-        run_families: rule.limits.run_families,
-        time_budget: rule.limits.time_budget,
-        lock_timeout: rule.limits.lock_timeout,
-        retries: rule.limits.retries,
+        settings: settings::views(purge.rule, rule, dialect),
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",
             rule.name,

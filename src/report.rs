@@ -283,6 +283,15 @@ pub fn status(document: &Value) -> String {
     if !runs.is_empty() {
         let _ = write!(out, "\n{runs}");
     }
+    let mut waiting = list(document, "running").iter();
+    if let Some(run) = waiting.find(|run| run["waiting_for"].is_string()) {
+        let _ = writeln!(
+            out,
+            "waiting    since {}, for {}",
+            text(run, "waiting_since"),
+            text(run, "waiting_for")
+        );
+    }
     let last = &document["last_run"];
     if last.is_object() {
         let _ = writeln!(
@@ -318,6 +327,35 @@ pub fn status(document: &Value) -> String {
         };
     }
     out
+}
+
+/// Every limit: its value, the default where that is another one, and what it may be.
+pub fn settings(document: &Value) -> String {
+    let mut table = Table::new(&[
+        ("rule", Left),
+        ("setting", Left),
+        ("value", Right),
+        ("spec", Right),
+        ("takes", Left),
+        ("changed", Left),
+        ("by", Left),
+    ]);
+    for setting in document.as_array().into_iter().flatten() {
+        table.row([
+            text(setting, "rule"),
+            text(setting, "name"),
+            format!(
+                "{} {}",
+                count(number(setting, "value")),
+                text(setting, "unit")
+            ),
+            count(number(setting, "spec_value")),
+            text(setting, "takes"),
+            text(setting, "changed_at"),
+            text(setting, "changed_by"),
+        ]);
+    }
+    table.to_string()
 }
 
 /// A list of flat objects as a table; `columns` are (heading, key).

@@ -435,6 +435,10 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), extend("default" = 10_000))]
     pub run_families: Option<Spanned<i64>>,
+    /// Rows of one rule after which a run takes no further batch; left out: however many.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000_000_i64), example = &1_000_000)]
+    pub run_rows: Option<Spanned<i64>>,
     /// How long one run may take.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "30m"))]
@@ -447,6 +451,40 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 0, max = 100), extend("default" = 3))]
     pub retries: Option<Spanned<i64>>,
+    /// How long a batch should take: its size follows, up to `batch_families` or `batch_rows`. Left out: it does not.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), example = &"500ms")]
+    pub target_batch: Option<Text>,
+    /// Rows per second, on the average of a batch and the rest after it. Left out: as fast as it goes.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &20_000)]
+    pub rate: Option<Spanned<i64>>,
+    /// How long to rest after a batch, in percent of the time that it took.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 10_000), extend("default" = 0), example = &100)]
+    pub nice: Option<Spanned<i64>>,
+    /// How far a replica may be behind before a batch waits for it, on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), example = &"30s")]
+    pub max_replica_lag: Option<Text>,
+    /// The same in megabytes of WAL, of replicas and of replication slots, on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &512)]
+    pub max_replica_wal: Option<Spanned<i64>>,
+    /// How many other sessions may be active before a batch waits.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000), example = &40)]
+    pub max_active_sessions: Option<Spanned<i64>>,
+    /// How many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the
+    /// oldest one on PostgreSQL, the length of the history list on MySQL and MariaDB.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &1_000_000)]
+    pub max_old_snapshot: Option<Spanned<i64>>,
+    /// Raw SQL: a query of one value; while it is true, or a number above 0, a batch waits. It runs with the rights of the
+    /// owner role, and names tables with their schema.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"SELECT EXISTS (SELECT 1 FROM ops.maintenance WHERE active)")]
+    pub wait_while_sql: Option<Text>,
 }
 
 /// A file that a deleted row names.

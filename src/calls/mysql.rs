@@ -41,9 +41,25 @@ const HOLD: &[Field] = &[
 ];
 
 const SETTING: &[Field] = &[
+    ("position", Plain),
     ("rule", Plain),
     ("name", Plain),
     ("value", Plain),
+    ("unit", Plain),
+    ("spec_value", Plain),
+    ("least_value", Plain),
+    ("greatest_value", Plain),
+    ("takes", Plain),
+    ("changed_by", Plain),
+    ("changed_at", Instant),
+];
+
+const SETTING_LOG: &[Field] = &[
+    ("log_id", Plain),
+    ("rule", Plain),
+    ("name", Plain),
+    ("old_value", Plain),
+    ("new_value", Plain),
     ("changed_by", Plain),
     ("changed_at", Instant),
 ];
@@ -98,6 +114,8 @@ const RUN: &[Field] = &[
     ("deadline", Instant),
     ("status", Plain),
     ("reason", Plain),
+    ("waiting_for", Plain),
+    ("waiting_since", Instant),
     ("backend_pid", Plain),
     ("started_by", Plain),
     ("started_at", Instant),
@@ -110,7 +128,8 @@ pub(super) fn list(list: List) -> String {
     let (table, fields, order) = match list {
         List::Policy => ("policy", POLICY, "t.rule, t.scope"),
         List::Hold => ("hold", HOLD, "t.rule, t.`key`"),
-        List::Setting => ("setting", SETTING, "t.rule, t.name"),
+        List::Setting => ("settings", SETTING, "t.position"),
+        List::SettingLog => ("setting_log", SETTING_LOG, "t.log_id"),
         List::Window => ("open_hours", WINDOW, "t.position"),
         List::Artifact => ("artifact", ARTIFACT, "t.artifact_id"),
     };
@@ -134,7 +153,8 @@ pub(super) fn status() -> String {
         'running', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT(
                 'run_id', r.run_id, 'trigger', r.`trigger`, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
                 'started_at', {started}, 'rule', p.rule, 'families', p.families,
-                'deleted_rows', p.deleted_rows, 'batches', p.batches))
+                'deleted_rows', p.deleted_rows, 'batches', p.batches,
+                'waiting_for', r.waiting_for, 'waiting_since', {waiting}))
             FROM {{w}}.run AS r LEFT JOIN {{w}}.run_rule AS p USING (run_id)
             WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK({{lock}})), '[]'), '$'),
         'last_run', JSON_EXTRACT((SELECT {run} FROM {{w}}.run AS r WHERE r.status <> 'running'
@@ -143,6 +163,7 @@ pub(super) fn status() -> String {
     )",
         control = object("c", CONTROL),
         started = value("r", ("started_at", Instant)),
+        waiting = value("r", ("waiting_since", Instant)),
         run = object("r", RUN),
         metric = object("m", METRIC),
     )

@@ -1,10 +1,10 @@
-//! `policy`, `hold`, `setting`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
+//! `policy`, `hold`, `settings`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
 
 use serde_json::{Value, json};
 
 use super::{Exit, Session, options, show};
 use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, Setting, Window, WithOutput};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, Settings, Window, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -102,8 +102,8 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
     }
 }
 
-/// Settings: limits that differ from the spec's.
-pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
+/// Settings: every limit, and what overrides it.
+pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     let document = |rule: &Option<String>, name: &str, value: Value| {
         Value::from(options([
             ("rule", rule.clone().map(Value::from)),
@@ -112,17 +112,7 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
         ]))
     };
     match command {
-        Setting::List(args) => {
-            let columns = [
-                ("rule", "rule"),
-                ("name", "name"),
-                ("value", "value"),
-                ("changed", "changed_at"),
-                ("by", "changed_by"),
-            ];
-            list(args, List::Setting, &columns, ui)
-        }
-        Setting::Set(args) => {
+        Settings::Set(args) => {
             let document = document(&args.rule, &args.name, args.value.clone().into());
             set(
                 &args.on,
@@ -132,7 +122,7 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 ui,
             )
         }
-        Setting::Reset(args) => {
+        Settings::Reset(args) => {
             let document = document(&args.rule, &args.name, Value::Null);
             set(
                 &args.on,
@@ -141,6 +131,23 @@ pub(super) fn setting(command: &Setting, ui: &Ui) -> anyhow::Result<Exit> {
                 &format!("`{}` is the spec's again", args.name),
                 ui,
             )
+        }
+        Settings::List(args) if args.log => {
+            let columns = [
+                ("changed", "changed_at"),
+                ("by", "changed_by"),
+                ("rule", "rule"),
+                ("name", "name"),
+                ("before", "old_value"),
+                ("after", "new_value"),
+            ];
+            list(&args.with, List::SettingLog, &columns, ui)
+        }
+        Settings::List(args) => {
+            let mut session = Session::open(&args.with.on, ui)?;
+            let document = session.documents(&session.calls.list(List::Setting), &[])?;
+            show(ui, args.with.output, &document, report::settings);
+            Ok(Exit::Clean)
         }
     }
 }

@@ -374,7 +374,8 @@ pub(super) fn milliseconds(
         Ok(value) if value % unit != 0 => wrong(
             "out-of-range",
             format!("`{}` is not a whole number of seconds", field.get_ref()),
-            "only `lock_timeout` counts milliseconds; round it to seconds".to_owned(),
+            "only `lock_timeout` and `target_batch` count milliseconds; round it to seconds"
+                .to_owned(),
         ),
         Ok(value) if value < least => wrong(
             "out-of-range",

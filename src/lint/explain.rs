@@ -193,6 +193,12 @@ Where another column stands in for an end time that is NULL, roots are read in t
 that expression. MariaDB has no such indexes, and every batch would read the whole table.",
     ),
     (
+        "no-query",
+        "\
+`wait_while_sql` is the one place where a spec holds SQL that windrow does not read: a single `SELECT` of one value, which \
+stands between brackets in a routine. A second statement, or a comment that hides the closing bracket, would break it.",
+    ),
+    (
         "no-rules",
         "A spec without a rule purges nothing. Add at least one `[rules.NAME]`.",
     ),

@@ -111,35 +111,6 @@ CREATE TABLE IF NOT EXISTS {{ control }}.hold (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
 
--- setting: what overrides the limits of the spec. Read again before every batch.
---# create table {{ control }}.setting
-CREATE TABLE IF NOT EXISTS {{ control }}.setting (
-    rule       varchar(64)  NOT NULL,
-    name       varchar(64)  NOT NULL,
-    value      bigint       NOT NULL,
-    changed_by varchar(400) NOT NULL DEFAULT (USER()),
-    changed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    PRIMARY KEY (rule, name),
-    CONSTRAINT setting_within_limits CHECK (
-        (CASE name
-            WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
-{%- if by_time %}
-            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
-{%- endif %}
-{%- if by_fallback %}
-            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
-{%- endif %}
-            WHEN 'run_families' THEN value >= 1
-            WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
-            WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
-            WHEN 'retries' THEN value BETWEEN 0 AND 100
-            WHEN 'ledger_days' THEN value BETWEEN 1 AND 36500
-            ELSE false
-        END) IS TRUE
-    )
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Overrides of the limits in the spec: {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
-
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
 CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
@@ -166,12 +137,14 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
     status      varchar(20)  NOT NULL DEFAULT 'running'
         CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')),
     reason      text,
+    waiting_for   text,
+    waiting_since datetime(6),
     backend_pid bigint       NOT NULL,
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run.';
+    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
 --# create table {{ control }}.run_rule
 CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     run_id         bigint       NOT NULL,
@@ -185,11 +158,16 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     halving        boolean      NOT NULL DEFAULT false,
     cursor_time    varchar(40),
     cursor_key     varchar(255),
+    paced_at       datetime(6),
+    paced_size     int,
+    paced_rows     bigint       NOT NULL DEFAULT 0,
+    paced_batches  bigint       NOT NULL DEFAULT 0,
+    rest_until     datetime(6),
     started_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched.';
+    COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. paced: what pace() measures the last batch by.';
 --# create table {{ control }}.run_table
 CREATE TABLE IF NOT EXISTS {{ control }}.run_table (
     run_id       bigint       NOT NULL,
@@ -361,33 +339,6 @@ BEGIN
     SET o_instant = IF(CONVERT_TZ(v_early, '+00:00', {{ named_zone }}) = v_clock OR CONVERT_TZ(v_late, '+00:00', {{ named_zone }}) <> v_clock, v_early, v_late);
 END;
 {%- endif %}
-
--- setting_of: the present value of a limit: the override, else the default of the spec.
---# create procedure {{ control }}.setting_of
-CREATE PROCEDURE {{ control }}.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
-SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body @body@]'
-BEGIN
-    SET o_value = COALESCE(
-        (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
-        CASE CONCAT(p_rule, '.', p_name)
-{%- for rule in rules %}
-            WHEN '{{ rule.name }}.{{ rule.batch_setting }}' THEN {{ rule.batch_families }}
-{%- if rule.timed and rule.timed.by_family %}
-            WHEN '{{ rule.name }}.batch_rows' THEN {{ rule.timed.window_rows }}
-{%- endif %}
-            WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
-            WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
-            WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
-            WHEN '{{ rule.name }}.retries' THEN {{ rule.retries }}
-{%- if rule.single and rule.single.expiry and rule.single.aged %}
-            WHEN '{{ rule.name }}.fallback_retention' THEN {{ rule.retention }}
-{%- endif %}
-            WHEN '{{ rule.name }}.ledger_days' THEN 400
-{%- endfor %}
-        END
-    );
-END;
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 --# create procedure {{ control }}.check_options

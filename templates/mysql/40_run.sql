@@ -36,7 +36,8 @@ BEGIN
 {%- if maria %}
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.setting, {{ control }}.artifact,
+        {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
+        {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
         {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
 {%- for table in referring %}
         {{ table }},
@@ -316,6 +317,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL {{ control }}.run_open(o_run, v_rule);
+        CALL {{ control }}.log_settings(NULL);
     END IF;
 END;
 
@@ -343,6 +345,11 @@ BEGIN
     LEFT JOIN {{ control }}.run_stamp AS y ON y.run_id = r.run_id
 {%- endif %}
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM {{ control }}.setting_log AS l
+    JOIN {{ control }}.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END;
 
 -- run_document, run_result: one run of the ledger as a document.
@@ -483,6 +490,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -503,7 +512,14 @@ BEGIN
             CALL {{ control }}.{{ rule.name }}_open();
             COMMIT;
             REPEAT
-                CALL {{ control }}.{{ rule.name }}_step(v_run, v_state);
+                CALL {{ control }}.pace(v_run, {{ rule.literal }}, v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL {{ control }}.{{ rule.name }}_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

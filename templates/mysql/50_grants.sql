@@ -55,6 +55,12 @@ GRANT SELECT ON mysql.proc TO {{ owner }};
 GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
 {%- endif %}
 
+{%- if throttles.sees_history and not maria %}
+-- The spec has runs wait for old snapshots: the length of the history list is for those only who may see all processes.
+--# grant process to {{ owner }}
+GRANT PROCESS ON *.* TO {{ owner }};
+{%- endif %}
+
 -- Nobody else may call anything, and these only what is meant to be called.
 --# grant select to {{ auditor }}
 GRANT SELECT ON {{ control }}.* TO {{ auditor }};

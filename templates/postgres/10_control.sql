@@ -87,37 +87,6 @@ CREATE TABLE IF NOT EXISTS {{ control }}.hold (
 COMMENT ON TABLE {{ control }}.hold IS
     'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
 
--- setting: what overrides the limits of the spec. Read again before every batch.
---# create table {{ control }}.setting
-CREATE TABLE IF NOT EXISTS {{ control }}.setting (
-    rule       text        NOT NULL,
-    name       text        NOT NULL,
-    value      bigint      NOT NULL,
-    changed_by text        NOT NULL DEFAULT session_user,
-    changed_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (rule, name),
-    CONSTRAINT setting_within_limits CHECK (
-        CASE name
-            WHEN 'batch_families' THEN value BETWEEN 1 AND 5000
-{%- if by_time %}
-            WHEN 'batch_rows' THEN value BETWEEN 1 AND 100000
-{%- endif %}
-{%- if by_fallback %}
-            WHEN 'fallback_retention' THEN value BETWEEN 0 AND 31557600000
-{%- endif %}
-            WHEN 'run_families' THEN value >= 1
-            WHEN 'time_budget' THEN value BETWEEN 1 AND 86400
-            WHEN 'lock_timeout' THEN value BETWEEN 1 AND 60000
-            WHEN 'retries' THEN value BETWEEN 0 AND 100
-            WHEN 'ledger_days' THEN value BETWEEN 1 AND 36500
-            ELSE false
-        END
-    )
-);
---# comment on table {{ control }}.setting
-COMMENT ON TABLE {{ control }}.setting IS
-    'Overrides of the limits in the spec: {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds, 0 turns it off), {% endif %}ledger_days. Written by set_setting().';
-
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
 CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
@@ -146,6 +115,8 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
     status      text        NOT NULL DEFAULT 'running'
         CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')),
     reason      text,
+    waiting_for   text,
+    waiting_since timestamptz,
     backend_pid integer     NOT NULL DEFAULT pg_backend_pid(),
     started_by  text        NOT NULL DEFAULT session_user,
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -153,7 +124,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
 );
 --# comment on table {{ control }}.run
 COMMENT ON TABLE {{ control }}.run IS
-    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run.';
+    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
 --# create table {{ control }}.run_rule
 CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     run_id         bigint      NOT NULL,
@@ -170,13 +141,18 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     table_names    text[]      NOT NULL,
     table_rows     bigint[]    NOT NULL,
     gone           text[]      NOT NULL DEFAULT '{}',
+    paced_at       timestamptz,
+    paced_size     integer,
+    paced_rows     bigint      NOT NULL DEFAULT 0,
+    paced_batches  bigint      NOT NULL DEFAULT 0,
+    rest_until     timestamptz,
     started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule)
 );
 --# comment on table {{ control }}.run_rule
 COMMENT ON TABLE {{ control }}.run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted. paced: what pace() measures the last batch by.';
 --# create view {{ control }}.run_table
 CREATE OR REPLACE VIEW {{ control }}.run_table AS
 SELECT
@@ -318,37 +294,6 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.days_before(timestamptz, bigint) IS
     'The instant p_seconds before p_as_of, with the days of the calendar in {{ zone }}. Example: SELECT {{ control }}.days_before(now(), 30 * 86400); [body @body@]';
 {%- endif %}
-
--- setting_of: the present value of a limit: the override, else the default of the spec.
---# create function {{ control }}.setting_of
-CREATE OR REPLACE FUNCTION {{ control }}.setting_of(p_rule text, p_name text)
-RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT coalesce(
-        (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
-        CASE p_rule || '.' || p_name
-{%- for rule in rules %}
-            WHEN '{{ rule.name }}.{{ rule.batch_setting }}' THEN {{ rule.batch_families }}
-{%- if rule.timed and rule.timed.by_family %}
-            WHEN '{{ rule.name }}.batch_rows' THEN {{ rule.timed.window_rows }}
-{%- endif %}
-            WHEN '{{ rule.name }}.run_families' THEN {{ rule.run_families }}
-            WHEN '{{ rule.name }}.time_budget' THEN {{ rule.time_budget }}
-            WHEN '{{ rule.name }}.lock_timeout' THEN {{ rule.lock_timeout }}
-            WHEN '{{ rule.name }}.retries' THEN {{ rule.retries }}
-{%- if rule.single and rule.single.expiry and rule.single.aged %}
-            WHEN '{{ rule.name }}.fallback_retention' THEN {{ rule.retention }}
-{%- endif %}
-            WHEN '{{ rule.name }}.ledger_days' THEN 400
-{%- endfor %}
-        END
-    );
-$windrow$;
---# comment on function {{ control }}.setting_of
-COMMENT ON FUNCTION {{ control }}.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT {{ control }}.setting_of(''{{ rules.0.name }}'', ''{{ rules.0.batch_setting }}''); [body @body@]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 --# create function {{ control }}.check_options

@@ -442,7 +442,7 @@ BEGIN
     END;
     UPDATE {{ control }}.run AS r
     SET status = v_status,
-        reason = v_reason,
+        reason = CASE WHEN v_status = 'stopped' THEN concat_ws(' while waiting for ', v_reason, r.waiting_for) ELSE v_reason END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
 {%- if by_family %}
@@ -480,6 +480,10 @@ BEGIN
 {%- endif %}
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    -- The last change of a setting stays: it says who has set the present value.
+    DELETE FROM {{ control }}.setting_log AS l
+    WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      AND EXISTS (SELECT FROM {{ control }}.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN {{ control }}.run_result(p_run);
 END
@@ -576,6 +580,7 @@ DECLARE
     v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
+    v_rest    double precision;
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
@@ -592,13 +597,24 @@ BEGIN
     FOREACH v_rule IN ARRAY ARRAY[{{ rule_literals }}] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+            v_rest := 0;
             LOOP
                 BEGIN
-                    v_state := CASE
+                    IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                        -- A transaction that does nothing else: no lock is held, and no snapshot for long.
+                        PERFORM pg_catalog.pg_sleep(v_rest);
+                        v_rest := 0;
+                        v_state := 'again';
+                    ELSE
+                        SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM {{ control }}.pace(v_run, v_rule) AS p;
+                        v_state := CASE
+                            WHEN v_state IS NOT NULL THEN v_state
+                            WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
 {%- for rule in rules %}
-                        WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
 {%- endfor %}
-                    END;
+                        END;
+                    END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
                         v_state := 'cancelled';
@@ -1140,53 +1156,6 @@ $windrow$;
 --# comment on function {{ control }}.release_hold
 COMMENT ON FUNCTION {{ control }}.release_hold(jsonb) IS
     'Releases a hold and answers it. Example: SELECT {{ control }}.release_hold(''{"key": 17}''); [body @body@]';
-
--- set_setting: overrides a limit of the spec, or gives it back with a null value.
---# create function {{ control }}.set_setting
-CREATE OR REPLACE FUNCTION {{ control }}.set_setting(p_options jsonb)
-RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_rule text;
-    v_name text := p_options ->> 'name';
-BEGIN
-    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := {{ control }}.check_rule(p_options);
-    IF {{ control }}.setting_of(v_rule, v_name) IS NULL THEN
-        RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are {% if takes_families %}batch_families, {% endif %}{% if by_time %}batch_rows, {% endif %}run_families, time_budget (seconds), lock_timeout (milliseconds), retries, {% if by_fallback %}fallback_retention (seconds), {% endif %}ledger_days.';
-    END IF;
-    IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM {{ control }}.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
-    ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
-        RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
-{%- for rule in rules %}{% if rule.single and rule.single.expiry and rule.single.aged %}
-    ELSIF v_rule = {{ rule.literal }} AND v_name = 'fallback_retention' AND (p_options ->> 'value')::bigint BETWEEN 1 AND {{ rule.minimum }} - 1 THEN
-        RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule {{ rule.name }}', p_options ->> 'value'
-            USING ERRCODE = '22023', HINT = 'The minimum is {{ rule.minimum }} seconds ({{ rule.minimum_text }}); it stands in the spec. 0 turns the fallback off.';
-{%- endif %}{% endfor %}
-    ELSE
-        BEGIN
-            INSERT INTO {{ control }}.setting AS s (rule, name, value)
-            VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
-            ON CONFLICT (rule, name) DO UPDATE
-            SET value = excluded.value,
-                changed_by = excluded.changed_by,
-                changed_at = clock_timestamp();
-        EXCEPTION WHEN check_violation THEN
-            RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are {% if takes_families %}batch_families 1 to 5000, {% endif %}{% if by_time %}batch_rows 1 to 100000, {% endif %}run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, {% if by_fallback %}fallback_retention 0 to 31557600000 (seconds), {% endif %}ledger_days 1 to 36500.';
-        END;
-    END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', {{ control }}.setting_of(v_rule, v_name));
-END
-$windrow$;
---# comment on function {{ control }}.set_setting
-COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{{ rules.0.batch_setting }}", "value": 50}''); [body @body@]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 --# create function {{ control }}.set_windows

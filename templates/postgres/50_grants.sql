@@ -43,6 +43,18 @@ GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;
 --# grant lock on {{ root.name }}
 GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ control }}_owner;
 {% endfor %}
+{% if throttles.sees_sessions -%}
+-- The spec has runs wait for replicas or for the load: who may not see the sessions of others knows of neither.
+--# grant pg_read_all_stats to {{ control }}_owner
+DO $windrow$
+BEGIN
+    GRANT pg_read_all_stats TO {{ control }}_owner;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'runs will wait until someone may GRANT pg_read_all_stats TO {{ control }}_owner';
+END
+$windrow$;
+
+{% endif -%}
 -- The control schema belongs to the owner role, so that its definer functions run with these rights only.
 --# give {{ control }} to {{ control }}_owner
 DO $windrow$

@@ -57,7 +57,7 @@ fn help_names_every_command_and_the_exit_codes() {
       status     Show whether it is armed, what runs, and how far it is
       history    Show past runs
       hold       Show, place or release holds on single families
-      setting    Show or change limits: batch size, budget, time-outs
+      settings   Show or change limits: batch size, budgets, time-outs [alias: setting]
       window     Show or change when scheduled runs may work
       purge      Delete named families now, whatever their age
       stamp      Set removal times: to an instant, calculated, or cleared

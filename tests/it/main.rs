@@ -17,6 +17,7 @@ mod live;
 mod named;
 mod newest;
 mod oracle;
+mod pace;
 mod poison;
 mod rig;
 mod rights;

@@ -58,6 +58,8 @@ const READS: &[&str] = &[
     "SELECT * FROM W.policy",
     "SELECT * FROM W.hold",
     "SELECT * FROM W.setting",
+    "SELECT * FROM W.settings",
+    "SELECT * FROM W.setting_log",
     "SELECT * FROM W.run",
     "SELECT * FROM W.run_rule",
     "SELECT * FROM W.run_table",

@@ -283,7 +283,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3dbcc23187f8]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body b072a094a72e]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -359,6 +359,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_airflow_3.run_open(o_run, v_rule);
+        CALL windrow_airflow_3.log_settings(NULL);
     END IF;
 END$$
 DELIMITER ;
@@ -368,7 +369,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 5a96fb1985a3]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 6e5f9ac9c307]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_airflow_3.run AS r
@@ -379,7 +380,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'
@@ -395,6 +396,11 @@ BEGIN
     LEFT JOIN windrow_airflow_3.run_failure AS f ON f.run_id = r.run_id
     LEFT JOIN windrow_airflow_3.run_pass AS x ON x.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM windrow_airflow_3.setting_log AS l
+    JOIN windrow_airflow_3.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
 
@@ -1080,7 +1086,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body ee7d6ff4e9d6]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body ab370e832fd4]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1090,6 +1096,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -1139,7 +1147,14 @@ BEGIN
             CALL windrow_airflow_3.dag_runs_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.dag_runs_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'dag_runs', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.dag_runs_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1160,7 +1175,14 @@ BEGIN
             CALL windrow_airflow_3.tries_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.tries_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'tries', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.tries_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1181,7 +1203,14 @@ BEGIN
             CALL windrow_airflow_3.task_state_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.task_state_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'task_state', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.task_state_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1202,7 +1231,14 @@ BEGIN
             CALL windrow_airflow_3.asset_state_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.asset_state_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'asset_state', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.asset_state_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1223,7 +1259,14 @@ BEGIN
             CALL windrow_airflow_3.revoked_token_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.revoked_token_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'revoked_token', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.revoked_token_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1244,7 +1287,14 @@ BEGIN
             CALL windrow_airflow_3.log_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.log_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'log', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.log_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1265,7 +1315,14 @@ BEGIN
             CALL windrow_airflow_3.import_error_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.import_error_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'import_error', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.import_error_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1286,7 +1343,14 @@ BEGIN
             CALL windrow_airflow_3.job_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.job_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'job', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.job_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1307,7 +1371,14 @@ BEGIN
             CALL windrow_airflow_3.connection_test_request_open();
             COMMIT;
             REPEAT
-                CALL windrow_airflow_3.connection_test_request_step(v_run, v_state);
+                CALL windrow_airflow_3.pace(v_run, 'connection_test_request', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.connection_test_request_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

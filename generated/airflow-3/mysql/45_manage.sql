@@ -558,73 +558,6 @@ BEGIN
 END$$
 DELIMITER ;
 
--- set_setting: overrides a limit of the spec, or gives it back with a null value.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.set_setting;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_setting(IN p_options longtext)
-SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body b90bdbbe2530]'
-BEGIN
-    DECLARE v_rule varchar(64);
-    DECLARE v_name longtext;
-    DECLARE v_text longtext;
-    DECLARE v_value bigint;
-    SET SESSION timestamp = DEFAULT;
-    CALL windrow_airflow_3.check_options(p_options, '["rule", "name", "value"]');
-    CALL windrow_airflow_3.check_rule(p_options, v_rule);
-    CALL windrow_airflow_3.option_of(p_options, 'name', v_name);
-    CALL windrow_airflow_3.setting_of(v_rule, LEFT(v_name, 255), v_value);
-    IF v_value IS NULL THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, batch_rows, run_families, time_budget, lock_timeout, retries, fallback_retention, ledger_days');
-    END IF;
-    CALL windrow_airflow_3.option_of(p_options, 'value', v_text);
-    IF v_text IS NULL THEN
-        DELETE FROM windrow_airflow_3.setting WHERE rule = v_rule AND name = v_name;
-    ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
-        CALL windrow_airflow_3.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
-    ELSE
-        -- Not left to the constraint of the table.
-        SET v_value = CAST(v_text AS signed);
-        IF v_rule = 'task_state' AND v_name = 'fallback_retention' AND v_value BETWEEN 1 AND 604800 - 1 THEN
-            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule task_state'), 'it is 604800; 0 turns the fallback off');
-        END IF;
-        IF v_value < IF(v_name IN ('retries', 'fallback_retention'), 0, 1)
-            OR v_value > CASE v_name
-                WHEN 'batch_families' THEN 5000
-                WHEN 'batch_rows' THEN 100000
-                WHEN 'time_budget' THEN 86400
-                WHEN 'lock_timeout' THEN 60000
-                WHEN 'retries' THEN 100
-                WHEN 'fallback_retention' THEN 31557600000
-                WHEN 'ledger_days' THEN 36500
-            END
-        THEN
-            CALL windrow_airflow_3.refuse(
-                CONCAT(v_name, ' is beyond its limits: ', v_text),
-                CASE v_name
-                    WHEN 'batch_families' THEN '1 to 5000'
-                    WHEN 'batch_rows' THEN '1 to 100000'
-                    WHEN 'run_families' THEN 'from 1'
-                    WHEN 'time_budget' THEN '1 to 86400 (seconds)'
-                    WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
-                    WHEN 'retries' THEN '0 to 100'
-                    WHEN 'fallback_retention' THEN '0 to 31557600000 (seconds)'
-                    WHEN 'ledger_days' THEN '1 to 36500'
-                END
-            );
-        END IF;
-        INSERT INTO windrow_airflow_3.setting (rule, name, value, changed_by, changed_at)
-        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
-        ON DUPLICATE KEY UPDATE
-            value = v_value,
-            changed_by = USER(),
-            changed_at = UTC_TIMESTAMP(6);
-    END IF;
-    CALL windrow_airflow_3.setting_of(v_rule, v_name, v_value);
-    SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
-END$$
-DELIMITER ;
-
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.set_windows;
 DELIMITER $$
@@ -778,7 +711,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 1dac533378d9]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 9fe657a78467]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -1009,14 +942,17 @@ BEGIN
         ('log_open'),
         ('log_preview'),
         ('log_purge'),
+        ('log_settings'),
         ('log_step'),
         ('log_strays'),
         ('log_undated'),
         ('log_window'),
         ('log_work'),
+        ('next_batch'),
         ('not_ready'),
         ('option_of'),
         ('orphans'),
+        ('pace'),
         ('pause'),
         ('policy_document'),
         ('preview'),
@@ -1071,6 +1007,7 @@ BEGIN
         ('task_state_target'),
         ('task_state_undated'),
         ('task_state_work'),
+        ('throttle'),
         ('tries_batch'),
         ('tries_below'),
         ('tries_close'),

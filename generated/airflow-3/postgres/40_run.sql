@@ -549,7 +549,7 @@ BEGIN
     END;
     UPDATE windrow_airflow_3.run AS r
     SET status = v_status,
-        reason = v_reason,
+        reason = CASE WHEN v_status = 'stopped' THEN concat_ws(' while waiting for ', v_reason, r.waiting_for) ELSE v_reason END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
     -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
@@ -579,12 +579,16 @@ BEGIN
     DELETE FROM windrow_airflow_3.run_pass AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_rule AS p USING windrow_airflow_3.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    -- The last change of a setting stays: it says who has set the present value.
+    DELETE FROM windrow_airflow_3.setting_log AS l
+    WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      AND EXISTS (SELECT FROM windrow_airflow_3.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN windrow_airflow_3.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 58cf65896d11]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body de40dfc3ee4a]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -804,6 +808,7 @@ DECLARE
     v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
+    v_rest    double precision;
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
@@ -820,19 +825,30 @@ BEGIN
     FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+            v_rest := 0;
             LOOP
                 BEGIN
-                    v_state := CASE
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_step(v_run)
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_step(v_run)
-                    END;
+                    IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                        -- A transaction that does nothing else: no lock is held, and no snapshot for long.
+                        PERFORM pg_catalog.pg_sleep(v_rest);
+                        v_rest := 0;
+                        v_state := 'again';
+                    ELSE
+                        SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM windrow_airflow_3.pace(v_run, v_rule) AS p;
+                        v_state := CASE
+                            WHEN v_state IS NOT NULL THEN v_state
+                            WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_step(v_run)
+                        END;
+                    END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
                         v_state := 'cancelled';
@@ -856,7 +872,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body e7cefb1456a2]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body f7d0aced9a9b]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -1557,49 +1573,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.release_hold(jsonb) IS
     'Releases a hold and answers it. Example: SELECT windrow_airflow_3.release_hold(''{"key": 17}''); [body 350346893340]';
 
--- set_setting: overrides a limit of the spec, or gives it back with a null value.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.set_setting(p_options jsonb)
-RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_rule text;
-    v_name text := p_options ->> 'name';
-BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := windrow_airflow_3.check_rule(p_options);
-    IF windrow_airflow_3.setting_of(v_rule, v_name) IS NULL THEN
-        RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are batch_families, batch_rows, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, fallback_retention (seconds), ledger_days.';
-    END IF;
-    IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM windrow_airflow_3.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
-    ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
-        RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
-    ELSIF v_rule = 'task_state' AND v_name = 'fallback_retention' AND (p_options ->> 'value')::bigint BETWEEN 1 AND 604800 - 1 THEN
-        RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule task_state', p_options ->> 'value'
-            USING ERRCODE = '22023', HINT = 'The minimum is 604800 seconds (7 days); it stands in the spec. 0 turns the fallback off.';
-    ELSE
-        BEGIN
-            INSERT INTO windrow_airflow_3.setting AS s (rule, name, value)
-            VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
-            ON CONFLICT (rule, name) DO UPDATE
-            SET value = excluded.value,
-                changed_by = excluded.changed_by,
-                changed_at = clock_timestamp();
-        EXCEPTION WHEN check_violation THEN
-            RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, batch_rows 1 to 100000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, fallback_retention 0 to 31557600000 (seconds), ledger_days 1 to 36500.';
-        END;
-    END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_airflow_3.setting_of(v_rule, v_name));
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 53e9152ac0d7]';
-
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_windows(p_options jsonb)
 RETURNS json
@@ -1827,7 +1800,10 @@ BEGIN
             ('log_strays'),
             ('log_undated'),
             ('log_window'),
+            ('next_batch'),
+            ('on_setting'),
             ('orphans'),
+            ('pace'),
             ('pause'),
             ('preview'),
             ('purge'),
@@ -1868,6 +1844,7 @@ BEGIN
             ('task_state_purge'),
             ('task_state_step'),
             ('task_state_undated'),
+            ('throttle'),
             ('tries_backlog'),
             ('tries_batch'),
             ('tries_below'),
@@ -2029,7 +2006,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body d9f6ae403b58]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 8b5793e2521a]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS

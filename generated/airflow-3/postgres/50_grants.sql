@@ -112,6 +112,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.run TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_begin TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_end TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_unlock TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.pace TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.reap TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.purge TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.purge_begin TO windrow_airflow_3_operator;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 9dcc9c5fc98e]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body d3b18f7b182d]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -28,7 +28,8 @@ BEGIN
     );
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_cases.control, windrow_camunda7_cases.latch, windrow_camunda7_cases.policy, windrow_camunda7_cases.hold, windrow_camunda7_cases.setting, windrow_camunda7_cases.artifact,
+        windrow_camunda7_cases.control, windrow_camunda7_cases.latch, windrow_camunda7_cases.policy, windrow_camunda7_cases.hold, windrow_camunda7_cases.artifact,
+        windrow_camunda7_cases.setting, windrow_camunda7_cases.settings, windrow_camunda7_cases.setting_log,
         windrow_camunda7_cases.run, windrow_camunda7_cases.run_rule, windrow_camunda7_cases.run_table, windrow_camunda7_cases.run_skip, windrow_camunda7_cases.run_failure, windrow_camunda7_cases.unfinished,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
@@ -233,7 +234,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 12374c782f3e]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body db9f6468a41d]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -309,6 +310,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_camunda7_cases.run_open(o_run, v_rule);
+        CALL windrow_camunda7_cases.log_settings(NULL);
     END IF;
 END$$
 DELIMITER ;
@@ -318,7 +320,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body f977fdddeeba]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body f2e7db355f8f]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7_cases.run AS r
@@ -329,7 +331,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'
@@ -344,6 +346,11 @@ BEGIN
     LEFT JOIN windrow_camunda7_cases.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN windrow_camunda7_cases.run_failure AS f ON f.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM windrow_camunda7_cases.setting_log AS l
+    JOIN windrow_camunda7_cases.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
 
@@ -497,7 +504,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body e654bfe0906e]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body 145e80adde0a]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -507,6 +514,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -556,7 +565,14 @@ BEGIN
             CALL windrow_camunda7_cases.case_instances_open();
             COMMIT;
             REPEAT
-                CALL windrow_camunda7_cases.case_instances_step(v_run, v_state);
+                CALL windrow_camunda7_cases.pace(v_run, 'case_instances', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_camunda7_cases.case_instances_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

@@ -85,6 +85,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run TO windrow_camunda7_cases_op
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_begin TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_end TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_unlock TO windrow_camunda7_cases_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.pace TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.reap TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.purge TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.purge_begin TO windrow_camunda7_cases_operator;

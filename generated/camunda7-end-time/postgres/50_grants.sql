@@ -112,6 +112,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run TO windrow_camunda7_end_t
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_begin TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_end TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_unlock TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.pace TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.reap TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.purge TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.purge_begin TO windrow_camunda7_end_time_operator;

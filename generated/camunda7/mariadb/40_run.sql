@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 845598030fe0]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 0a4e66a60a00]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -28,7 +28,8 @@ BEGIN
     );
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.control, windrow_camunda7.latch, windrow_camunda7.policy, windrow_camunda7.hold, windrow_camunda7.setting, windrow_camunda7.artifact,
+        windrow_camunda7.control, windrow_camunda7.latch, windrow_camunda7.policy, windrow_camunda7.hold, windrow_camunda7.artifact,
+        windrow_camunda7.setting, windrow_camunda7.settings, windrow_camunda7.setting_log,
         windrow_camunda7.run, windrow_camunda7.run_rule, windrow_camunda7.run_table, windrow_camunda7.run_skip, windrow_camunda7.run_failure, windrow_camunda7.unfinished, windrow_camunda7.run_stamp,
         `camunda7`.`ACT_RU_EXT_TASK`,
         `camunda7`.`ACT_RU_JOB`,
@@ -261,7 +262,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body af23a4b91e83]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body fe19d56f311d]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -337,6 +338,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_camunda7.run_open(o_run, v_rule);
+        CALL windrow_camunda7.log_settings(NULL);
     END IF;
 END$$
 DELIMITER ;
@@ -346,7 +348,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 36cba825ef76]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 69cab7dfcc25]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7.run AS r
@@ -357,7 +359,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'
@@ -373,6 +375,11 @@ BEGIN
     LEFT JOIN windrow_camunda7.run_failure AS f ON f.run_id = r.run_id
     LEFT JOIN windrow_camunda7.run_stamp AS y ON y.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM windrow_camunda7.setting_log AS l
+    JOIN windrow_camunda7.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
 
@@ -603,7 +610,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body a16865802228]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body 83baa1d5b4d3]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -613,6 +620,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -662,7 +671,14 @@ BEGIN
             CALL windrow_camunda7.history_open();
             COMMIT;
             REPEAT
-                CALL windrow_camunda7.history_step(v_run, v_state);
+                CALL windrow_camunda7.pace(v_run, 'history', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_camunda7.history_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -683,7 +699,14 @@ BEGIN
             CALL windrow_camunda7.task_metrics_open();
             COMMIT;
             REPEAT
-                CALL windrow_camunda7.task_metrics_step(v_run, v_state);
+                CALL windrow_camunda7.pace(v_run, 'task_metrics', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_camunda7.task_metrics_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

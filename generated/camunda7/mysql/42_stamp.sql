@@ -1022,7 +1022,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes stamp p_run: status and reason. [body 800f821bf93f]'
+COMMENT 'Closes stamp p_run: status and reason. [body 27976f8457d7]'
 BEGIN
     UPDATE windrow_camunda7.run AS r
     SET r.status = CASE
@@ -1032,7 +1032,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'

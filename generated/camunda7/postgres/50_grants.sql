@@ -96,6 +96,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.run TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_begin TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_end TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_unlock TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.pace TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.reap TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.purge TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.purge_begin TO windrow_camunda7_operator;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body b3ac23183f2d]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 4a0693d5fa7f]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -28,7 +28,8 @@ BEGIN
     );
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler_3_2.control, windrow_dolphinscheduler_3_2.latch, windrow_dolphinscheduler_3_2.policy, windrow_dolphinscheduler_3_2.hold, windrow_dolphinscheduler_3_2.setting, windrow_dolphinscheduler_3_2.artifact,
+        windrow_dolphinscheduler_3_2.control, windrow_dolphinscheduler_3_2.latch, windrow_dolphinscheduler_3_2.policy, windrow_dolphinscheduler_3_2.hold, windrow_dolphinscheduler_3_2.artifact,
+        windrow_dolphinscheduler_3_2.setting, windrow_dolphinscheduler_3_2.settings, windrow_dolphinscheduler_3_2.setting_log,
         windrow_dolphinscheduler_3_2.run, windrow_dolphinscheduler_3_2.run_rule, windrow_dolphinscheduler_3_2.run_table, windrow_dolphinscheduler_3_2.run_skip, windrow_dolphinscheduler_3_2.run_failure, windrow_dolphinscheduler_3_2.unfinished,
         `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_alert_send_status`,
@@ -228,7 +229,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 81f47f44a36f]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 812950a1de72]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -304,6 +305,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_dolphinscheduler_3_2.run_open(o_run, v_rule);
+        CALL windrow_dolphinscheduler_3_2.log_settings(NULL);
     END IF;
 END$$
 DELIMITER ;
@@ -313,7 +315,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 7fcb01038832]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 79f3a94ebb1c]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_dolphinscheduler_3_2.run AS r
@@ -324,7 +326,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'
@@ -339,6 +341,11 @@ BEGIN
     LEFT JOIN windrow_dolphinscheduler_3_2.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN windrow_dolphinscheduler_3_2.run_failure AS f ON f.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM windrow_dolphinscheduler_3_2.setting_log AS l
+    JOIN windrow_dolphinscheduler_3_2.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
 
@@ -493,7 +500,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body a82944c357a5]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 98c6967ac899]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -503,6 +510,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -552,7 +561,14 @@ BEGIN
             CALL windrow_dolphinscheduler_3_2.process_instances_open();
             COMMIT;
             REPEAT
-                CALL windrow_dolphinscheduler_3_2.process_instances_step(v_run, v_state);
+                CALL windrow_dolphinscheduler_3_2.pace(v_run, 'process_instances', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_dolphinscheduler_3_2.process_instances_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

@@ -435,66 +435,6 @@ BEGIN
 END$$
 DELIMITER ;
 
--- set_setting: overrides a limit of the spec, or gives it back with a null value.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_setting;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.set_setting(IN p_options longtext)
-SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body 80fcdaec5e3b]'
-BEGIN
-    DECLARE v_rule varchar(64);
-    DECLARE v_name longtext;
-    DECLARE v_text longtext;
-    DECLARE v_value bigint;
-    SET SESSION timestamp = DEFAULT;
-    CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "name", "value"]');
-    CALL windrow_dolphinscheduler_3_2.check_rule(p_options, v_rule);
-    CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'name', v_name);
-    CALL windrow_dolphinscheduler_3_2.setting_of(v_rule, LEFT(v_name, 255), v_value);
-    IF v_value IS NULL THEN
-        CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('no such setting: ', QUOTE(v_name)), 'there are batch_families, run_families, time_budget, lock_timeout, retries, ledger_days');
-    END IF;
-    CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'value', v_text);
-    IF v_text IS NULL THEN
-        DELETE FROM windrow_dolphinscheduler_3_2.setting WHERE rule = v_rule AND name = v_name;
-    ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
-        CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('not a whole number: ', QUOTE(v_text)), 'time_budget is in seconds, lock_timeout in milliseconds');
-    ELSE
-        -- Not left to the constraint of the table.
-        SET v_value = CAST(v_text AS signed);
-        IF v_value < IF(v_name = 'retries', 0, 1)
-            OR v_value > CASE v_name
-                WHEN 'batch_families' THEN 5000
-                WHEN 'time_budget' THEN 86400
-                WHEN 'lock_timeout' THEN 60000
-                WHEN 'retries' THEN 100
-                WHEN 'ledger_days' THEN 36500
-            END
-        THEN
-            CALL windrow_dolphinscheduler_3_2.refuse(
-                CONCAT(v_name, ' is beyond its limits: ', v_text),
-                CASE v_name
-                    WHEN 'batch_families' THEN '1 to 5000'
-                    WHEN 'run_families' THEN 'from 1'
-                    WHEN 'time_budget' THEN '1 to 86400 (seconds)'
-                    WHEN 'lock_timeout' THEN '1 to 60000 (milliseconds)'
-                    WHEN 'retries' THEN '0 to 100'
-                    WHEN 'ledger_days' THEN '1 to 36500'
-                END
-            );
-        END IF;
-        INSERT INTO windrow_dolphinscheduler_3_2.setting (rule, name, value, changed_by, changed_at)
-        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
-        ON DUPLICATE KEY UPDATE
-            value = v_value,
-            changed_by = USER(),
-            changed_at = UTC_TIMESTAMP(6);
-    END IF;
-    CALL windrow_dolphinscheduler_3_2.setting_of(v_rule, v_name, v_value);
-    SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
-END$$
-DELIMITER ;
-
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.set_windows;
 DELIMITER $$
@@ -648,7 +588,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body fb8296f63fc0]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 7a14c1b66571]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -756,9 +696,12 @@ BEGIN
         ('hold_document'),
         ('in_window'),
         ('instant'),
+        ('log_settings'),
+        ('next_batch'),
         ('not_ready'),
         ('option_of'),
         ('orphans'),
+        ('pace'),
         ('pause'),
         ('policy_document'),
         ('preview'),
@@ -802,6 +745,7 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('throttle'),
         ('unsettle'),
         ('verify'),
         ('window_state');

@@ -376,7 +376,7 @@ BEGIN
     END;
     UPDATE windrow_dolphinscheduler_3_2.run AS r
     SET status = v_status,
-        reason = v_reason,
+        reason = CASE WHEN v_status = 'stopped' THEN concat_ws(' while waiting for ', v_reason, r.waiting_for) ELSE v_reason END,
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
     -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
@@ -404,12 +404,16 @@ BEGIN
     DELETE FROM windrow_dolphinscheduler_3_2.run_skip AS s USING windrow_dolphinscheduler_3_2.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler_3_2.run_rule AS p USING windrow_dolphinscheduler_3_2.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    -- The last change of a setting stays: it says who has set the present value.
+    DELETE FROM windrow_dolphinscheduler_3_2.setting_log AS l
+    WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      AND EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN windrow_dolphinscheduler_3_2.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 6ed8772570e2]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body ef7027592d19]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.run_result(p_run bigint)
@@ -508,6 +512,7 @@ DECLARE
     v_run     bigint;
     v_refused pg_catalog.text;
     v_state   pg_catalog.text;
+    v_rest    double precision;
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
@@ -524,11 +529,22 @@ BEGIN
     FOREACH v_rule IN ARRAY ARRAY['process_instances'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+            v_rest := 0;
             LOOP
                 BEGIN
-                    v_state := CASE
-                        WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
-                    END;
+                    IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                        -- A transaction that does nothing else: no lock is held, and no snapshot for long.
+                        PERFORM pg_catalog.pg_sleep(v_rest);
+                        v_rest := 0;
+                        v_state := 'again';
+                    ELSE
+                        SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM windrow_dolphinscheduler_3_2.pace(v_run, v_rule) AS p;
+                        v_state := CASE
+                            WHEN v_state IS NOT NULL THEN v_state
+                            WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
+                        END;
+                    END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
                         v_state := 'cancelled';
@@ -552,7 +568,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 3197d03227c5]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body a90828d78890]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.preview(p_options jsonb DEFAULT '{}')
@@ -1071,46 +1087,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.release_hold(jsonb) IS
     'Releases a hold and answers it. Example: SELECT windrow_dolphinscheduler_3_2.release_hold(''{"key": 17}''); [body 2f028cbafa6c]';
 
--- set_setting: overrides a limit of the spec, or gives it back with a null value.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.set_setting(p_options jsonb)
-RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_rule text;
-    v_name text := p_options ->> 'name';
-BEGIN
-    PERFORM windrow_dolphinscheduler_3_2.check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := windrow_dolphinscheduler_3_2.check_rule(p_options);
-    IF windrow_dolphinscheduler_3_2.setting_of(v_rule, v_name) IS NULL THEN
-        RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = 'The settings are batch_families, run_families, time_budget (seconds), lock_timeout (milliseconds), retries, ledger_days.';
-    END IF;
-    IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM windrow_dolphinscheduler_3_2.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
-    ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
-        RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = 'time_budget is in seconds, lock_timeout in milliseconds.';
-    ELSE
-        BEGIN
-            INSERT INTO windrow_dolphinscheduler_3_2.setting AS s (rule, name, value)
-            VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
-            ON CONFLICT (rule, name) DO UPDATE
-            SET value = excluded.value,
-                changed_by = excluded.changed_by,
-                changed_at = clock_timestamp();
-        EXCEPTION WHEN check_violation THEN
-            RAISE EXCEPTION '% is beyond its limits: %', v_name, p_options ->> 'value'
-                USING ERRCODE = '22023', HINT = 'The limits are batch_families 1 to 5000, run_families from 1, time_budget 1 to 86400 (seconds), lock_timeout 1 to 60000 (milliseconds), retries 0 to 100, ledger_days 1 to 36500.';
-        END;
-    END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_dolphinscheduler_3_2.setting_of(v_rule, v_name));
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler_3_2.set_setting(''{"name": "batch_families", "value": 50}''); [body 6c74ce352e3d]';
-
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.set_windows(p_options jsonb)
 RETURNS json
@@ -1277,7 +1253,10 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('next_batch'),
+            ('on_setting'),
             ('orphans'),
+            ('pace'),
             ('pause'),
             ('preview'),
             ('process_instances_batch'),
@@ -1310,6 +1289,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('throttle'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -1421,7 +1401,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 380281d9c2ff]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 207c182251de]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS

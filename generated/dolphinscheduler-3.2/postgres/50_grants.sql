@@ -82,6 +82,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run TO windrow_dolphinsche
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_begin TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_end TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_unlock TO windrow_dolphinscheduler_3_2_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.pace TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.reap TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.purge TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.purge_begin TO windrow_dolphinscheduler_3_2_operator;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 5398e9750ce4]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body da95f072645c]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -28,7 +28,8 @@ BEGIN
     );
     -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
     DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler.control, windrow_dolphinscheduler.latch, windrow_dolphinscheduler.policy, windrow_dolphinscheduler.hold, windrow_dolphinscheduler.setting, windrow_dolphinscheduler.artifact,
+        windrow_dolphinscheduler.control, windrow_dolphinscheduler.latch, windrow_dolphinscheduler.policy, windrow_dolphinscheduler.hold, windrow_dolphinscheduler.artifact,
+        windrow_dolphinscheduler.setting, windrow_dolphinscheduler.settings, windrow_dolphinscheduler.setting_log,
         windrow_dolphinscheduler.run, windrow_dolphinscheduler.run_rule, windrow_dolphinscheduler.run_table, windrow_dolphinscheduler.run_skip, windrow_dolphinscheduler.run_failure, windrow_dolphinscheduler.unfinished,
         `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_alert_send_status`,
@@ -228,7 +229,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e1873421d25f]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5e4f11bd87b3]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -304,6 +305,7 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_dolphinscheduler.run_open(o_run, v_rule);
+        CALL windrow_dolphinscheduler.log_settings(NULL);
     END IF;
 END$$
 DELIMITER ;
@@ -313,7 +315,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 53ed4ab85e5c]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body a89d61de6821]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_dolphinscheduler.run AS r
@@ -324,7 +326,7 @@ BEGIN
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
-        r.reason = p_reason,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
         r.finished_at = UTC_TIMESTAMP(6)
     WHERE r.run_id = p_run
       AND r.status = 'running'
@@ -339,6 +341,11 @@ BEGIN
     LEFT JOIN windrow_dolphinscheduler.run_skip AS s ON s.run_id = r.run_id
     LEFT JOIN windrow_dolphinscheduler.run_failure AS f ON f.run_id = r.run_id
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM windrow_dolphinscheduler.setting_log AS l
+    JOIN windrow_dolphinscheduler.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
 END$$
 DELIMITER ;
 
@@ -493,7 +500,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 307b64419281]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 3b680de4837e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -503,6 +510,8 @@ BEGIN
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
@@ -552,7 +561,14 @@ BEGIN
             CALL windrow_dolphinscheduler.workflow_instances_open();
             COMMIT;
             REPEAT
-                CALL windrow_dolphinscheduler.workflow_instances_step(v_run, v_state);
+                CALL windrow_dolphinscheduler.pace(v_run, 'workflow_instances', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_dolphinscheduler.workflow_instances_step(v_run, v_state);
+                END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;

@@ -82,6 +82,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinschedule
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_begin TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_end TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_unlock TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.pace TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.reap TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge_begin TO windrow_dolphinscheduler_operator;

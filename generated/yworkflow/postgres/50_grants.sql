@@ -76,6 +76,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_end TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_unlock TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.pace TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.reap TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.purge TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.purge_begin TO windrow_yworkflow_operator;

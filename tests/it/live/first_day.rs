@@ -335,35 +335,36 @@ fn holds_settings_purge_and_pause() {
     );
 
     database
-        .windrow("setting set SPEC batch_families 25")
+        .windrow("settings set SPEC batch_families 25")
         .expect(0, &["`batch_families` is 25"]);
     database
-        .windrow("setting list SPEC")
-        .expect(0, &["batch_families     25"]);
+        .windrow("settings list SPEC")
+        .expect(0, &["batch_families", "25 families", "1 to 5000 families"]);
+    database
+        .windrow("settings list SPEC --log")
+        .expect(0, &["batch_families", "postgres"]);
     for value in ["0", "5001"] {
         database
-            .windrow(&format!("setting set SPEC batch_families {value}"))
+            .windrow(&format!("settings set SPEC batch_families {value}"))
             .expect(
                 2,
                 &[
                     "batch_families is beyond its limits",
-                    "batch_families 1 to 5000",
+                    "batch_families takes 1 to 5000 families",
                 ],
             );
     }
     database
-        .windrow("setting set SPEC batch_families many")
+        .windrow("settings set SPEC batch_families many")
         .expect(2, &["not a whole number: 'many'"]);
     database
-        .windrow("setting set SPEC speed 1")
+        .windrow("settings set SPEC speed 1")
         .expect(2, &["no such setting: 'speed'", "hint: The settings are"]);
     database
-        .windrow("setting reset SPEC batch_families")
+        .windrow("settings reset SPEC batch_families")
         .expect(0, &["is the spec's again"]);
-    assert_eq!(
-        database.windrow("setting list SPEC --output json").json(),
-        json!([])
-    );
+    let settings = database.windrow("setting list SPEC --output json").json();
+    assert_eq!(settings[0]["value"], settings[0]["spec_value"]);
 
     database
         .windrow("pause SPEC --reason night")

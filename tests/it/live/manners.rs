@@ -16,7 +16,7 @@ fn documents_stand_alone_on_stdout() {
         "history SPEC",
         "policy list SPEC",
         "hold list SPEC",
-        "setting list SPEC",
+        "settings list SPEC",
         "artifacts list SPEC",
         "run SPEC --dry-run",
         "run SPEC --run-families 2",

@@ -68,6 +68,14 @@ pub(crate) fn with_windows(windows: &str) -> Graph {
     load(&text, Shared::Closed)
 }
 
+/// The same with further limits, as a spec writes them, each with a comma behind it.
+pub(crate) fn with_limits(limits: &str) -> Graph {
+    let begin = "limits     = {";
+    assert!(DOLPHINSCHEDULER.contains(begin));
+    let text = DOLPHINSCHEDULER.replace(begin, &format!("{begin} {limits}"));
+    load(&text, Shared::Closed)
+}
+
 fn load(text: &str, shared: Shared) -> Graph {
     let (graph, findings) = lint::load(text);
     let mut graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));

@@ -247,7 +247,7 @@ fn documents_have_the_names_and_types_of_postgresql() {
         "history SPEC",
         "policy list SPEC",
         "hold list SPEC",
-        "setting list SPEC",
+        "settings list SPEC",
         "artifacts list SPEC",
         "run SPEC --run-families 2",
         "purge SPEC --key 7",
@@ -255,7 +255,7 @@ fn documents_have_the_names_and_types_of_postgresql() {
     let prepare = |windrow: &dyn Fn(&str) -> Said| {
         for words in [
             "hold set SPEC --key 7 --reason audit --until 2035-01-01T00:00:00Z",
-            "setting set SPEC retries 4",
+            "settings set SPEC retries 4",
         ] {
             windrow(words).expect(0, &[]);
         }

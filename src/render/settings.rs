@@ -1,0 +1,188 @@
+//! The settings of a rule: what the spec's limits are, what may override them, and in which unit they count.
+
+use serde::Serialize;
+
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Limits, Rule, Single, Unit};
+
+/// Days that the ledger remembers, where no setting says otherwise.
+const LEDGER_DAYS: i64 = 400;
+
+/// More than any count: a setting up to here has no upper limit worth naming.
+const ANY: i64 = 999_999_999_999_999_999;
+
+/// A setting of one rule. Names and units are words without anything to escape.
+#[derive(Clone, Serialize)]
+pub(super) struct SettingView {
+    /// Where it stands among those of all rules.
+    position: usize,
+    pub(super) name: &'static str,
+    unit: &'static str,
+    /// What the spec says.
+    value: i64,
+    /// What the value may be.
+    least: i64,
+    greatest: i64,
+    /// The same as words: `1 to 5000 families`.
+    takes: String,
+}
+
+/// What a spec declares that runs wait for, beyond the settings.
+#[derive(Serialize)]
+pub(super) struct ThrottlesView {
+    /// The queries of the spec, by rule.
+    queries: Vec<QueryView>,
+    /// Whether the owner role must see the sessions of others, and the history list.
+    sees_sessions: bool,
+    sees_history: bool,
+}
+
+/// A raw query of a rule, indented.
+#[derive(Serialize)]
+struct QueryView {
+    rule: String,
+    sql: String,
+}
+
+/// What the rules of a spec declare.
+pub(super) fn throttles(graph: &Graph, dialect: Dialect) -> ThrottlesView {
+    let query = |rule: &Rule| {
+        let lines = rule.limits.wait_while_sql.as_ref()?.lines();
+        let lines: Vec<String> = lines.map(|line| format!("            {line}")).collect();
+        Some(QueryView {
+            rule: dialect.text(&rule.name),
+            sql: lines.join("\n"),
+        })
+    };
+    let declared = |what: fn(&Limits) -> bool| graph.rules.iter().any(|rule| what(&rule.limits));
+    ThrottlesView {
+        queries: graph.rules.iter().filter_map(query).collect(),
+        sees_sessions: declared(|it| {
+            it.max_replica_lag > 0 || it.max_replica_wal > 0 || it.max_active_sessions > 0
+        }),
+        sees_history: declared(|it| it.max_old_snapshot > 0),
+    }
+}
+
+/// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules.
+pub(super) fn views(place: usize, rule: &Rule, dialect: Dialect) -> Vec<SettingView> {
+    let Limits {
+        batch_families,
+        run_families,
+        run_rows,
+        time_budget,
+        lock_timeout,
+        retries,
+        target_batch,
+        rate,
+        nice,
+        max_replica_lag,
+        max_replica_wal,
+        max_active_sessions,
+        max_old_snapshot,
+        wait_while_sql: _,
+    } = rule.limits;
+    let families = |value| view("batch_families", "families", value, 1, 5_000);
+    let rows = |value| view("batch_rows", "rows", value, 1, 100_000);
+    let mut views = match (rule.timed.as_ref().map(|timed| timed.unit), &rule.single) {
+        (Some(Unit::Family { rows: of_window }), _) => {
+            vec![families(batch_families), rows(of_window)]
+        }
+        (None, None) => vec![families(batch_families)],
+        (Some(Unit::Window), _) | (None, Some(_)) => vec![rows(batch_families)],
+    };
+    views.extend([
+        view("run_families", "families", run_families, 1, ANY),
+        limit("run_rows", "rows", run_rows, ANY),
+        view("time_budget", "seconds", time_budget, 1, 86_400),
+        view("lock_timeout", "milliseconds", lock_timeout, 1, 60_000),
+        view("retries", "times", retries, 0, 100),
+        limit("target_batch", "milliseconds", target_batch, 600_000),
+        limit("rate", "rows per second", rate, 1_000_000_000),
+        limit("nice", "percent", nice, 10_000),
+    ]);
+    // The others do not know how far their replicas are.
+    if dialect == Dialect::Postgres {
+        views.extend([
+            limit("max_replica_lag", "seconds", max_replica_lag, 1_000_000),
+            limit(
+                "max_replica_wal",
+                "megabytes",
+                max_replica_wal,
+                1_000_000_000,
+            ),
+        ]);
+    }
+    views.extend([
+        limit(
+            "max_active_sessions",
+            "sessions",
+            max_active_sessions,
+            1_000_000,
+        ),
+        limit(
+            "max_old_snapshot",
+            "transactions",
+            max_old_snapshot,
+            1_000_000_000,
+        ),
+    ]);
+    if let Some(Single::Expiry { fallback: Some(_) }) = &rule.single {
+        let retention = rule.retention.default.unwrap_or_default();
+        views.push(view(
+            "fallback_retention",
+            "seconds",
+            retention,
+            0,
+            31_557_600_000,
+        ));
+    }
+    views.push(view("ledger_days", "days", LEDGER_DAYS, 1, 36_500));
+    for (position, view) in views.iter_mut().enumerate() {
+        view.position = place * 100 + position + 1;
+    }
+    views
+}
+
+/// Each setting that any of the rules has, once.
+pub(super) fn known<'a>(rules: impl Iterator<Item = &'a [SettingView]>) -> Vec<SettingView> {
+    let mut known: Vec<SettingView> = Vec::new();
+    for setting in rules.flatten() {
+        if known.iter().all(|other| other.name != setting.name) {
+            known.push(setting.clone());
+        }
+    }
+    known
+}
+
+fn view(
+    name: &'static str,
+    unit: &'static str,
+    value: i64,
+    least: i64,
+    greatest: i64,
+) -> SettingView {
+    SettingView {
+        position: 0,
+        name,
+        unit,
+        value,
+        least,
+        greatest,
+        takes: match greatest {
+            ANY => format!("{least} or more {unit}"),
+            _ => format!("{least} to {greatest} {unit}"),
+        },
+    }
+}
+
+/// A setting that is off at 0.
+fn limit(name: &'static str, unit: &'static str, value: i64, greatest: i64) -> SettingView {
+    SettingView {
+        takes: match greatest {
+            ANY => format!("0 (off) or more {unit}"),
+            _ => format!("0 (off) to {greatest} {unit}"),
+        },
+        ..view(name, unit, value, 0, greatest)
+    }
+}

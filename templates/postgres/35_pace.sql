@@ -1,0 +1,236 @@
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+
+-- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
+-- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
+--# create function {{ control }}.next_batch
+CREATE OR REPLACE FUNCTION {{ control }}.next_batch(p_size bigint, p_took bigint, p_target bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT CASE
+        WHEN p_took > p_target THEN greatest(p_size * p_target / p_took, 1)
+        WHEN p_took + p_took / 5 <= p_target THEN p_size + (p_size + 4) / 5
+        ELSE p_size
+    END;
+$windrow$;
+--# comment on function {{ control }}.next_batch
+COMMENT ON FUNCTION {{ control }}.next_batch(bigint, bigint, bigint) IS
+    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT {{ control }}.next_batch(100, 800, 500); [body @body@]';
+
+-- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
+-- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
+--# create function {{ control }}.throttle
+CREATE OR REPLACE FUNCTION {{ control }}.throttle(p_rule text, p_lag bigint, p_wal bigint, p_active bigint, p_snapshot bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO {{ control }}_owner';
+    v_name  text;
+    v_found bigint;
+{%- if throttles.queries %}
+    v_said  jsonb;
+{%- endif %}
+BEGIN
+    IF (p_lag > 0 OR p_wal > 0) AND EXISTS (SELECT FROM pg_stat_replication AS r WHERE r.state IS NULL) THEN
+        RETURN c_blind;
+    END IF;
+    IF p_lag > 0 THEN
+        SELECT r.application_name, extract(epoch FROM r.replay_lag)
+        INTO v_name, v_found
+        FROM pg_stat_replication AS r
+        WHERE r.replay_lag > make_interval(secs => p_lag)
+        ORDER BY r.replay_lag DESC
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('replica %s, which is %s seconds behind (max_replica_lag %s)', v_name, v_found, p_lag);
+        END IF;
+    END IF;
+    IF p_wal > 0 THEN
+        -- A replica that is away is not in the list of replicas; its slot keeps the WAL for it.
+        SELECT l.name, pg_wal_lsn_diff(pg_current_wal_lsn(), l.lsn) / 1048576
+        INTO v_name, v_found
+        FROM (
+            SELECT 'replica ' || r.application_name, r.replay_lsn
+            FROM pg_stat_replication AS r
+            WHERE r.state IN ('catchup', 'streaming')
+            UNION ALL
+            SELECT 'replication slot ' || s.slot_name, coalesce(s.confirmed_flush_lsn, s.restart_lsn)
+            FROM pg_replication_slots AS s
+        ) AS l(name, lsn)
+        WHERE pg_wal_lsn_diff(pg_current_wal_lsn(), l.lsn) > p_wal * 1048576
+        ORDER BY l.lsn
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('%s, which is %s MB of WAL behind (max_replica_wal %s)', v_name, v_found, p_wal);
+        END IF;
+    END IF;
+    IF p_active > 0 THEN
+        IF EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.backend_type IS NULL) THEN
+            RETURN c_blind;
+        END IF;
+        SELECT count(*)
+        INTO v_found
+        FROM pg_stat_activity AS a
+        WHERE a.backend_type = 'client backend'
+          AND a.state = 'active'
+          AND a.pid <> pg_backend_pid();
+        IF v_found > p_active THEN
+            RETURN format('other sessions, of which %s are active (max_active_sessions %s)', v_found, p_active);
+        END IF;
+    END IF;
+    IF p_snapshot > 0 THEN
+        -- What is deleted stays on the disk, and in the way of every scan, while someone may still have to see it.
+        SELECT o.name, o.age
+        INTO v_name, v_found
+        FROM (
+            SELECT 'session ' || a.pid, age(a.backend_xmin)::bigint
+            FROM pg_stat_activity AS a
+            WHERE a.pid <> pg_backend_pid()
+              AND (a.datid IS NULL OR a.datname = current_database())
+            UNION ALL
+            SELECT 'replication slot ' || s.slot_name, age(s.xmin)
+            FROM pg_replication_slots AS s
+            UNION ALL
+            SELECT 'prepared transaction ' || x.gid, age(x.transaction)
+            FROM pg_prepared_xacts AS x
+            WHERE x.database = current_database()
+        ) AS o(name, age)
+        WHERE o.age > p_snapshot
+        ORDER BY o.age DESC
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('%s, whose snapshot is %s transactions old (max_old_snapshot %s)', v_name, v_found, p_snapshot);
+        END IF;
+    END IF;
+{%- for query in throttles.queries %}
+    IF p_rule = {{ query.rule }} THEN
+        -- As the spec has it (wait_while_sql): true or a number above 0 is a reason.
+        v_said := to_jsonb((
+{{ query.sql }}
+        ));
+        IF jsonb_typeof(v_said) NOT IN ('boolean', 'number', 'null') THEN
+            RAISE EXCEPTION 'wait_while_sql of rule % answers neither a truth nor a number: %', p_rule, v_said USING ERRCODE = '22023';
+        END IF;
+        IF v_said = 'true' OR (CASE jsonb_typeof(v_said) WHEN 'number' THEN v_said::numeric > 0 END) THEN
+            RETURN format('the query of the spec, which says %s', v_said);
+        END IF;
+    END IF;
+{%- endfor %}
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function {{ control }}.throttle
+COMMENT ON FUNCTION {{ control }}.throttle(text, bigint, bigint, bigint, bigint) IS
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT {{ control }}.throttle(''{{ rules.0.name }}'', 30, 512, 40, 1000000); [body @body@]';
+
+-- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
+-- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
+-- delete. What the run waits for stands in its row meanwhile.
+--# create function {{ control }}.pace
+CREATE OR REPLACE FUNCTION {{ control }}.pace(p_run bigint, p_rule text, OUT o_rest double precision, OUT o_state text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run      {{ control }}.run%ROWTYPE;
+    v_progress {{ control }}.run_rule%ROWTYPE;
+    v_limit    record;
+    v_now      timestamptz := clock_timestamp();
+    v_took     bigint;
+    v_paced    boolean;
+    v_reason   text;
+BEGIN
+    o_rest := 0;
+    SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
+    IF NOT {{ control }}.is_own(p_run) THEN
+        RETURN;
+    END IF;
+    SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
+    SELECT
+        max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
+        max(s.value) FILTER (WHERE s.name = 'target_batch') AS target_batch,
+        max(s.value) FILTER (WHERE s.name = 'rate') AS rate,
+        max(s.value) FILTER (WHERE s.name = 'nice') AS nice,
+        max(s.value) FILTER (WHERE s.name = 'max_replica_lag') AS replica_lag,
+        max(s.value) FILTER (WHERE s.name = 'max_replica_wal') AS replica_wal,
+        max(s.value) FILTER (WHERE s.name = 'max_active_sessions') AS active,
+        max(s.value) FILTER (WHERE s.name = 'max_old_snapshot') AS snapshot
+    INTO v_limit
+    FROM {{ control }}.settings AS s
+    WHERE s.rule = p_rule;
+    IF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
+        o_state := 'run_rows reached';
+        RETURN;
+    END IF;
+    v_paced := v_limit.target_batch > 0 OR v_limit.rate > 0 OR v_limit.nice > 0;
+
+    IF v_paced AND v_progress.batches > v_progress.paced_batches AND v_progress.paced_at IS NOT NULL THEN
+        -- The last batch, from the begin of its transaction to the end of its COMMIT.
+        v_took := ceil(extract(epoch FROM v_now - v_progress.paced_at) * 1000);
+        IF v_limit.target_batch > 0 AND NOT v_progress.halving THEN
+            v_progress.batch_families := least(v_progress.batch_families, {{ control }}.next_batch(v_progress.paced_size, v_took, v_limit.target_batch));
+        END IF;
+        v_progress.rest_until := greatest(
+            CASE WHEN v_limit.rate > 0 THEN v_progress.paced_at + make_interval(secs => (v_progress.deleted_rows - v_progress.paced_rows) / v_limit.rate::double precision) END,
+            CASE WHEN v_limit.nice > 0 THEN v_now + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision) END
+        );
+    ELSIF v_limit.target_batch > 0 AND v_progress.paced_at IS NULL THEN
+        -- The first batch: as big as the last one of the run before.
+        v_progress.batch_families := least(
+            v_progress.batch_families,
+            (SELECT r.batch_families FROM {{ control }}.run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL ORDER BY r.run_id DESC LIMIT 1)
+        );
+    END IF;
+
+    IF v_paced AND v_progress.rest_until > v_now THEN
+        v_reason := concat_ws(' and ',
+            CASE WHEN v_limit.rate > 0 THEN format('the rate of %s rows per second', v_limit.rate) END,
+            CASE WHEN v_limit.nice > 0 THEN format('nice, %s %% of the time of a batch', v_limit.nice) END
+        );
+        o_rest := extract(epoch FROM v_progress.rest_until - v_now);
+    ELSE
+        v_reason := {{ control }}.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot);
+        o_rest := CASE WHEN v_reason IS NULL THEN 0 ELSE 1 END;
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));
+    END IF;
+    IF v_reason IS NOT NULL AND (
+        o_rest <= 0
+        OR (SELECT c.paused FROM {{ control }}.control AS c)
+        OR (v_run.trigger = 'SCHEDULED' AND NOT {{ control }}.in_window(v_now))
+    ) THEN
+        -- The run ends here, as the next step finds and tells; what it has waited for stays in its row.
+        o_rest := 0;
+        RETURN;
+    END IF;
+
+    IF v_reason IS DISTINCT FROM v_run.waiting_for THEN
+        UPDATE {{ control }}.run AS r
+        SET waiting_for = v_reason,
+            waiting_since = CASE WHEN v_reason IS NOT NULL THEN coalesce(r.waiting_since, v_now) END
+        WHERE r.run_id = p_run;
+    END IF;
+    IF v_paced THEN
+        UPDATE {{ control }}.run_rule AS r
+        SET batch_families = v_progress.batch_families,
+            rest_until = v_progress.rest_until,
+            paced_at = CASE WHEN v_reason IS NULL THEN clock_timestamp() ELSE r.paced_at END,
+            paced_size = v_progress.batch_families,
+            paced_rows = r.deleted_rows,
+            paced_batches = r.batches
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    END IF;
+END
+$windrow$;
+--# comment on function {{ control }}.pace
+COMMENT ON FUNCTION {{ control }}.pace(bigint, text) IS
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body @body@]';

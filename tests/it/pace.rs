@@ -1,0 +1,311 @@
+//! How fast a run goes: the size of its batches, its rests, and how many rows it takes.
+
+use std::thread;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+
+use crate::support::graphs::{dolphinscheduler, with_limits};
+use crate::support::history::until;
+use crate::support::installation::{Installation, on_every_server};
+
+on_every_server!(
+    batches_grow_slowly_and_shrink_at_once,
+    a_run_rests_as_long_as_it_is_told,
+    a_run_waits_while_something_speaks_against_a_batch,
+);
+
+/// The rule in whole numbers: up by a fifth if that much more would still be in time, down in proportion.
+fn model(size: i64, took: i64, target: i64) -> i64 {
+    if took > target {
+        (size * target / took).max(1)
+    } else if took + took / 5 <= target {
+        size + (size + 4) / 5
+    } else {
+        size
+    }
+}
+
+fn next_batch(installation: &mut Installation, size: i64, took: i64, target: i64) -> i64 {
+    match installation.dialect {
+        Dialect::Postgres => {
+            installation.number(&format!("SELECT W.next_batch({size}, {took}, {target})"))
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            installation.execute(&format!(
+                "CALL W.next_batch({size}, {took}, {target}, @size)"
+            ));
+            installation.number("SELECT @size")
+        }
+    }
+}
+
+/// An installation with a policy under which families are long due.
+fn armed(dialect: Dialect) -> Installation {
+    armed_with(dialect, &dolphinscheduler(Shared::Closed))
+}
+
+fn armed_with(dialect: Dialect, graph: &Graph) -> Installation {
+    let mut installation = Installation::armed(dialect, graph);
+    installation
+        .set_policy(json!({"scope": "1", "retention": "30d", "artifacts": false}))
+        .expect("a policy");
+    installation
+}
+
+/// Adds families of one row each; what was there before is gone.
+fn add(installation: &mut Installation, families: u32) {
+    installation.execute("DELETE FROM t_ds_workflow_instance");
+    let rows: Vec<String> = (1..=families)
+        .map(|id| format!("({id}, 1, 1, 1, 0, 1, 7, '2025-01-01 12:00:00', '2025-01-01 12:00:00')"))
+        .collect();
+    installation.execute(&format!(
+        "INSERT INTO t_ds_workflow_instance (id, project_code, workflow_definition_code, workflow_definition_version, is_sub_workflow, executor_id, state, start_time, end_time) VALUES {}",
+        rows.join(", ")
+    ));
+}
+
+fn set(installation: &mut Installation, settings: &[(&str, i64)]) {
+    for (name, value) in settings {
+        installation.set_setting(name, *value).expect("a setting");
+    }
+}
+
+/// Families and batches of a run.
+fn figures(run: &Value) -> (i64, i64) {
+    let figure = |name| run["rules"][0][name].as_i64().expect("a number");
+    (figure("families"), figure("batches"))
+}
+
+fn batches_grow_slowly_and_shrink_at_once(dialect: Dialect) {
+    let mut installation = armed(dialect);
+    let mut random = SmallRng::seed_from_u64(1);
+    for _ in 0..300 {
+        let size = random.random_range(1..=1_000);
+        let target = random.random_range(1..=2_000);
+        let took = random.random_range(1..=target * 3);
+        assert_eq!(
+            next_batch(&mut installation, size, took, target),
+            model(size, took, target),
+            "{size} families took {took} ms of {target}"
+        );
+    }
+
+    // No batch is in time: each one is smaller than the one before.
+    set(
+        &mut installation,
+        &[("batch_families", 30), ("target_batch", 1)],
+    );
+    add(&mut installation, 60);
+    let run = installation.run(json!({})).expect("a run");
+    let (families, batches) = figures(&run);
+    assert!(families == 60 && batches > 2, "{run}");
+
+    // Every batch is in time: the next run begins where this one ended, and goes up to what batch_families says.
+    installation.execute("UPDATE W.run_rule SET batch_families = 1");
+    set(
+        &mut installation,
+        &[("batch_families", 5), ("target_batch", 600_000)],
+    );
+    add(&mut installation, 1 + 2 + 3 + 4 + 5 + 5 + 5);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(figures(&run), (25, 7), "{run}");
+
+    // As fast as it was.
+    set(&mut installation, &[("target_batch", 0)]);
+    add(&mut installation, 25);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(figures(&run), (25, 5), "{run}");
+
+    // The budget of rows is looked at between two batches.
+    set(&mut installation, &[("run_rows", 6)]);
+    add(&mut installation, 25);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["reason"], "run_rows reached", "{run}");
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(figures(&run), (10, 2), "{run}");
+}
+
+/// Waits until the run under way says that it waits for what begins so, and ends so.
+fn wait_for(installation: &mut Installation, begin: &str, end: &str) {
+    let sql = "SELECT waiting_for FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL AND waiting_since IS NOT NULL";
+    let found = until(end, || {
+        let found = installation.texts(sql);
+        Ok(found
+            .iter()
+            .any(|reason| reason.starts_with(begin) && reason.ends_with(end)))
+    });
+    found.expect("a run that waits");
+}
+
+fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
+    const RATE: &str = "the rate of 1 rows per second";
+    let mut installation = armed(dialect);
+    // A batch is worth ten minutes.
+    set(
+        &mut installation,
+        &[("batch_families", 600), ("rate", 1), ("time_budget", 7_200)],
+    );
+    add(&mut installation, 601);
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, RATE, RATE);
+    assert_eq!(
+        installation.number("SELECT batches FROM W.run_rule"),
+        1,
+        "it rests after the first batch"
+    );
+    // It looks at the settings while it rests.
+    set(&mut installation, &[("rate", 0)]);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(figures(&run), (601, 2), "{run}");
+    assert_eq!(
+        installation.number("SELECT COUNT(*) FROM W.run WHERE waiting_for IS NOT NULL"),
+        0
+    );
+
+    // A pause ends the rest, and it is told what the run was doing.
+    set(&mut installation, &[("rate", 1), ("nice", 10)]);
+    add(&mut installation, 601);
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    let both = format!("{RATE} and nice, 10 % of the time of a batch");
+    wait_for(&mut installation, &both, &both);
+    installation.execute("CALL W.pause('enough')");
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(run["reason"], format!("paused while waiting for {both}"));
+    assert_eq!(figures(&run), (600, 1), "{run}");
+    installation.execute("CALL W.resume()");
+
+    // The budget is never exceeded by a rest.
+    add(&mut installation, 601);
+    set(&mut installation, &[("time_budget", 2)]);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    let reason = run["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("time budget spent"), "{run}");
+}
+
+/// Each of these keeps a run from its first batch, and none of them longer than it lasts.
+fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
+    let postgres = dialect == Dialect::Postgres;
+    // Locks stand for what the application knows, and for work of others.
+    let (gate, close, open, queue) = if postgres {
+        (
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4242 AND granted)",
+            "SELECT pg_advisory_lock(4242), pg_advisory_lock(4243)",
+            "SELECT pg_advisory_unlock_all()",
+            "SELECT pg_advisory_lock(4243), pg_advisory_unlock_all()",
+        )
+    } else {
+        (
+            "SELECT IS_USED_LOCK('windrow gate') IS NOT NULL",
+            "DO GET_LOCK('windrow gate', 0), GET_LOCK('windrow queue', 0)",
+            "DO RELEASE_ALL_LOCKS()",
+            "DO GET_LOCK('windrow queue', 600), RELEASE_ALL_LOCKS()",
+        )
+    };
+    let limits = format!(
+        "max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
+    );
+    let mut installation = armed_with(dialect, &with_limits(&limits));
+    add(&mut installation, 3);
+    installation.execute(close);
+    let query = "the query of the spec, which says true";
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, query, "");
+
+    // Two others at work, though all they do is to wait.
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let mut session = installation.connect();
+            thread::spawn(move || session.execute(queue))
+        })
+        .collect();
+    set(&mut installation, &[("max_active_sessions", 1)]);
+    wait_for(
+        &mut installation,
+        "other sessions, of which ",
+        " are active (max_active_sessions 1)",
+    );
+    if postgres {
+        // Who may not see the sessions does not take that for silence.
+        let owner = format!("{}_owner", installation.control);
+        installation.execute(&format!("REVOKE pg_read_all_stats FROM {owner}"));
+        wait_for(&mut installation, "the right to see the sessions", &owner);
+        installation.execute(&format!("GRANT pg_read_all_stats TO {owner}"));
+    }
+    set(&mut installation, &[("max_active_sessions", 5_000)]);
+
+    // A session that may still want to see what others have changed since.
+    let mut reader = installation.connect();
+    reader
+        .execute(if postgres {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class"
+        } else {
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        })
+        .expect("a snapshot");
+    for turn in 0..9 {
+        installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+    }
+    set(&mut installation, &[("max_old_snapshot", 3)]);
+    wait_for(&mut installation, "", " (max_old_snapshot 3)");
+    reader.execute("COMMIT").expect("the end of the snapshot");
+    set(&mut installation, &[("max_old_snapshot", 0)]);
+
+    if postgres {
+        // A replica that is away.
+        let slot = format!("away_{}", installation.name);
+        installation.execute(&format!(
+            "SELECT pg_create_physical_replication_slot('{slot}', true)"
+        ));
+        // The next two files of the WAL, each with something in it.
+        for turn in 0..2 {
+            installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+            installation.execute("SELECT pg_switch_wal()");
+        }
+        set(
+            &mut installation,
+            &[("max_replica_wal", 1), ("max_replica_lag", 3_600)],
+        );
+        wait_for(
+            &mut installation,
+            &format!("replication slot {slot}, which is "),
+            " MB of WAL behind (max_replica_wal 1)",
+        );
+        installation.execute(&format!("SELECT pg_drop_replication_slot('{slot}')"));
+    }
+
+    wait_for(&mut installation, query, "");
+    assert_eq!(
+        installation.number("SELECT SUM(batches) FROM W.run_rule"),
+        0
+    );
+    installation.execute(open);
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(figures(&run), (3, 1), "{run}");
+    for other in others {
+        other.join().expect("a session").expect("a lock");
+    }
+
+    // A run that only waited has deleted nothing, and says why.
+    add(&mut installation, 3);
+    installation.execute(close);
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    wait_for(&mut installation, query, "");
+    installation.execute("CALL W.pause('enough')");
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(run["reason"], format!("paused while waiting for {query}"));
+    assert_eq!(figures(&run), (0, 0), "{run}");
+    installation.execute(open);
+}

@@ -66,6 +66,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "35_guard.sql",
+        include_str!("../templates/postgres/35_guard.sql"),
+    ),
+    (
+        "postgres",
         "40_run.sql",
         include_str!("../templates/postgres/40_run.sql"),
     ),
@@ -136,6 +141,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "35_guard.sql",
+        include_str!("../templates/mysql/35_guard.sql"),
+    ),
+    (
+        "mysql",
         "40_run.sql",
         include_str!("../templates/mysql/40_run.sql"),
     ),
@@ -187,6 +197,8 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "check_rule",
     "pause",
     "resume",
+    "pause_rule",
+    "resume_rule",
     "arm",
     "set_policy",
     "drop_policy",
@@ -208,6 +220,8 @@ const OPERATOR_PROCEDURES: &[&str] = &[
     "purge",
     "pause",
     "resume",
+    "pause_rule",
+    "resume_rule",
     "arm",
     "set_policy",
     "drop_policy",
@@ -481,6 +495,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             &context,
         )?;
     }
+    add(
+        "35_guard.sql",
+        "35_guard.sql",
+        "what holds runs back: pauses of rules, and servers where nobody armed windrow",
+        &context,
+    )?;
     add(
         "40_run.sql",
         "40_run.sql",

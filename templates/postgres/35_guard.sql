@@ -130,6 +130,9 @@ DECLARE
     v_control {{ control }}.control%ROWTYPE;
     v_reason  text;
 BEGIN
+    IF pg_is_in_recovery() THEN
+        RAISE EXCEPTION 'the server is a standby: nothing is deleted here' USING ERRCODE = '25006';
+    END IF;
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
     IF v_control.paused THEN
         v_reason := {{ w::paused(c="v_control") }};

@@ -388,10 +388,19 @@ fn a_promoted_standby_waits_until_somebody_arms_it() {
         .expect("a promotion");
     assert_eq!(promoted[0][0].as_deref(), Some("true"));
     let identity = format!("SELECT {control}.server_identity()");
+    let identity = |session: &mut Session| {
+        let rows = session.query(&identity, &[]).expect("an identity");
+        let text = rows[0][0].clone().expect("an identity");
+        let parts = text.split('/').map(str::to_owned);
+        parts.collect::<Vec<_>>()
+    };
     // The checkpoint that ends the recovery may still be to come: what is told before it and after it is the same.
-    let before = here.query(&identity, &[]).expect("an identity");
+    let before = identity(&mut here);
     here.execute("CHECKPOINT").expect("a checkpoint");
-    assert_eq!(here.query(&identity, &[]).expect("an identity"), before);
+    assert_eq!(identity(&mut here), before);
+    let known = identity(&mut there);
+    assert_eq!(known[0], before[0]);
+    assert_eq!((known[1].as_str(), before[1].as_str()), ("1", "2"));
     check_refusal(&mut here, dialect, control);
 
     let run = call(&mut there, dialect, control, "run", &json!({})).expect("a run");

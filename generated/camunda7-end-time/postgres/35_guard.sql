@@ -118,7 +118,7 @@ DECLARE
     v_reason  text;
 BEGIN
     IF pg_is_in_recovery() THEN
-        RETURN 'the server is a standby';
+        RAISE EXCEPTION 'the server is a standby: nothing is deleted here' USING ERRCODE = '25006';
     END IF;
     SELECT * INTO STRICT v_control FROM windrow_camunda7_end_time.control;
     IF v_control.paused THEN
@@ -151,4 +151,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.held_back(jsonb) IS
-    'Why no run with these options may start now: a standby, a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body 9ad0c083cb80]';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body 459df1090a50]';

@@ -118,7 +118,7 @@ DECLARE
     v_reason  text;
 BEGIN
     IF pg_is_in_recovery() THEN
-        RETURN 'the server is a standby';
+        RAISE EXCEPTION 'the server is a standby: nothing is deleted here' USING ERRCODE = '25006';
     END IF;
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
     IF v_control.paused THEN
@@ -151,4 +151,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.held_back(jsonb) IS
-    'Why no run with these options may start now: a standby, a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body 5699dc54792c]';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body bc9fc60d0443]';

@@ -145,13 +145,15 @@ pub enum Command {
 
     /// Stop the run in progress after its batch, and start none
     ///
+    /// With --rule, runs pass that rule over and work on the others.
+    ///
     /// Example: windrow pause specs/dolphinscheduler.toml --reason "release night"
     Pause(Pause),
 
     /// Let runs start again
     ///
     /// Example: windrow resume specs/dolphinscheduler.toml
-    Resume(OnDatabase),
+    Resume(Resume),
 
     /// Show the whole story on a throw-away server
     ///
@@ -506,9 +508,25 @@ pub struct Pause {
     #[command(flatten)]
     pub on: OnDatabase,
 
+    /// This rule alone
+    #[arg(long)]
+    pub rule: Option<String>,
+
     /// Why, for those who come after
     #[arg(long)]
     pub reason: Option<String>,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// This rule, which was paused alone
+    #[arg(long)]
+    pub rule: Option<String>,
 }
 
 /// What to do with policies.

@@ -74,6 +74,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "35_guard.sql",
+        include_str!("../templates/postgres/35_guard.sql"),
+    ),
+    (
+        "postgres",
         "35_pace.sql",
         include_str!("../templates/postgres/35_pace.sql"),
     ),
@@ -154,6 +159,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "35_guard.sql",
+        include_str!("../templates/mysql/35_guard.sql"),
+    ),
+    (
+        "mysql",
         "35_pace.sql",
         include_str!("../templates/mysql/35_pace.sql"),
     ),
@@ -211,6 +221,8 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "check_rule",
     "pause",
     "resume",
+    "pause_rule",
+    "resume_rule",
     "arm",
     "set_policy",
     "drop_policy",
@@ -232,6 +244,8 @@ const OPERATOR_PROCEDURES: &[&str] = &[
     "purge",
     "pause",
     "resume",
+    "pause_rule",
+    "resume_rule",
     "arm",
     "set_policy",
     "drop_policy",
@@ -511,6 +525,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             &context,
         )?;
     }
+    add(
+        "35_guard.sql",
+        "35_guard.sql",
+        "what holds runs back: pauses of rules, and servers where nobody armed windrow",
+        &context,
+    )?;
     add(
         "35_pace.sql",
         "35_pace.sql",

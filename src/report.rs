@@ -237,6 +237,25 @@ pub fn status(document: &Value) -> String {
         }
         false => out += "paused     no\n",
     }
+    for pause in list(document, "paused_rules") {
+        let _ = writeln!(
+            out,
+            "           rule {}, {} by {}: {}",
+            text(pause, "rule"),
+            text(pause, "paused_at"),
+            text(pause, "paused_by"),
+            text(pause, "reason")
+        );
+    }
+    for refusal in list(document, "refusals") {
+        let _ = writeln!(
+            out,
+            "refused    no scheduled run since {}: {} (on {})",
+            text(refusal, "since"),
+            text(refusal, "reason"),
+            text(refusal, "server")
+        );
+    }
     if !control["forced_install"].is_null() {
         let forced = &control["forced_install"];
         let findings = list(forced, "findings").len() as i64;

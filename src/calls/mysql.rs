@@ -105,6 +105,15 @@ const CONTROL: &[Field] = &[
     ("installed_at", Instant),
 ];
 
+const PAUSE: &[Field] = &[
+    ("rule", Plain),
+    ("reason", Plain),
+    ("paused_by", Plain),
+    ("paused_at", Instant),
+];
+
+const REFUSAL: &[Field] = &[("server", Plain), ("reason", Plain), ("since", Instant)];
+
 const RUN: &[Field] = &[
     ("run_id", Plain),
     ("trigger", Plain),
@@ -145,6 +154,8 @@ pub(super) fn status() -> String {
     SELECT JSON_OBJECT(
         'spec', ?,
         'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
+        'paused_rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({pause}) FROM {{w}}.rule_pause AS p), '[]'), '$'),
+        'refusals', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({refusal}) FROM {{w}}.refusal AS f), '[]'), '$'),
         'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
         'windows', (SELECT JSON_ARRAYAGG(h.written) FROM (SELECT o.written FROM {{w}}.open_hours AS o ORDER BY o.position) AS h),
         'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
@@ -162,6 +173,8 @@ pub(super) fn status() -> String {
         'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
     )",
         control = object("c", CONTROL),
+        pause = object("p", PAUSE),
+        refusal = object("f", REFUSAL),
         started = value("r", ("started_at", Instant)),
         waiting = value("r", ("waiting_since", Instant)),
         run = object("r", RUN),

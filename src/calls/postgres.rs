@@ -18,6 +18,8 @@ pub(super) const STATUS: &str = "
     SELECT jsonb_build_object(
         'spec', $1,
         'control', (SELECT to_jsonb(c) - 'spec' FROM {w}.control c LIMIT 1),
+        'paused_rules', (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.rule), '[]') FROM {w}.rule_pause p),
+        'refusals', (SELECT coalesce(jsonb_agg(to_jsonb(f) ORDER BY f.server), '[]') FROM {w}.refusal f),
         'policies', (SELECT count(*) FROM {w}.policy WHERE enabled),
         'windows', (SELECT jsonb_agg(h.written ORDER BY h.position) FROM {w}.open_hours h),
         'holds', (SELECT count(*) FROM {w}.hold WHERE until IS NULL OR until > now()),

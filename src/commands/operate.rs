@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, Session, options, show};
 use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, Settings, Window, WithOutput};
+use crate::cli::{Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -192,8 +192,16 @@ pub(super) fn arm(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Stops the run in progress after its batch, and lets none start.
+/// Stops the run in progress after its batch, and lets none start; or makes runs pass a rule over.
 pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
+    if let Some(rule) = &args.rule {
+        let document = options([
+            ("rule", Some(rule.clone().into())),
+            ("reason", args.reason.clone().map(Value::from)),
+        ]);
+        let done = format!("rule `{rule}` is paused: runs pass it over");
+        return set(&args.on, "pause_rule", document.into(), &done, ui);
+    }
     let mut session = Session::open(&args.on, ui)?;
     session.database.query(
         &session.calls.pause(),
@@ -203,9 +211,13 @@ pub(super) fn pause(args: &Pause, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Lets runs start again.
-pub(super) fn resume(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(args, ui)?;
+/// Lets runs start again, or work on a rule again.
+pub(super) fn resume(args: &Resume, ui: &Ui) -> anyhow::Result<Exit> {
+    if let Some(rule) = &args.rule {
+        let done = format!("rule `{rule}` is resumed");
+        return set(&args.on, "resume_rule", json!({"rule": rule}), &done, ui);
+    }
+    let mut session = Session::open(&args.on, ui)?;
     session
         .database
         .query(&session.calls.order("resume"), &[])?;

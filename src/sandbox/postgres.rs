@@ -101,6 +101,30 @@ impl Postgres {
         Ok(Self { instance, bin_dir })
     }
 
+    /// A further server that begins with a copy of all that this one has, and repeats what it does. It can be read, and
+    /// promoted.
+    pub fn start_replica(&self) -> Result<Self> {
+        let mut replica = Self {
+            instance: Instance::new(&KIND, None)?,
+            bin_dir: self.bin_dir.clone(),
+        };
+        let mut copy = replica
+            .instance
+            .command(&self.bin_dir.join("pg_basebackup"));
+        copy.args(["--checkpoint=fast", "--write-recovery-conf", "--no-sync"])
+            .arg(format!("--dbname={}", self.url("postgres", "postgres")))
+            .arg("--pgdata")
+            .arg(replica.instance.data());
+        replica.instance.run(copy)?;
+        // The copy has the socket of its source in its configuration.
+        replica.configure(&Settings::default())?;
+        let bin_dir = &replica.bin_dir;
+        replica
+            .instance
+            .start(|instance| command(instance, bin_dir))?;
+        Ok(replica)
+    }
+
     /// The TCP address of a database for a user, who needs no password.
     pub fn url(&self, database: &str, user: &str) -> String {
         let mut url = Url::parse("postgresql://127.0.0.1").expect("a constant URL is valid");
@@ -172,6 +196,10 @@ impl Postgres {
             .arg("--pgdata")
             .arg(self.instance.data());
         self.instance.run(command)?;
+        self.configure(settings)
+    }
+
+    fn configure(&self, settings: &Settings) -> Result<()> {
         OpenOptions::new()
             .append(true)
             .open(self.instance.data().join("postgresql.conf"))

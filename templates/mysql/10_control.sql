@@ -570,6 +570,8 @@ END;
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
 {%- if maria %}
 -- MariaDB has no identifier of its own that a copy would not share: host, port, folder and number tell them apart.
+{%- else %}
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 {%- endif %}
 --# create procedure {{ control }}.server_identity
 CREATE PROCEDURE {{ control }}.server_identity(OUT o_identity varchar(700))
@@ -579,7 +581,7 @@ BEGIN
 {%- if maria %}
     SET o_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }});
 {%- else %}
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, {{ control_literal }});
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }});
 {%- endif %}
 END;
 

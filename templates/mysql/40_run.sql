@@ -38,7 +38,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
         {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
 {%- for table in referring %}
         {{ table }},
 {%- endfor %}
@@ -246,7 +246,6 @@ BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
     DECLARE v_armed    boolean;
-    DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
@@ -254,7 +253,6 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    DECLARE v_open     boolean;
     CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL {{ control }}.check_run_options(p_options, v_as_of);
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
@@ -262,23 +260,11 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
-        SET o_refused = 'the server is read-only';
-    END IF;
-    SELECT c.armed, c.server_identity, c.paused, {{ w::paused() }}
-    INTO v_armed, v_armed_on, v_paused, v_text
-    FROM {{ control }}.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    END IF;
-    CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
-    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
-        CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM {{ control }}.open_hours AS h;
-        END IF;
-    END IF;
+    CALL {{ control }}.held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM {{ control }}.control AS c;
         IF NOT v_armed THEN
             CALL {{ control }}.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL {{ control }}.arm()');
         END IF;
@@ -308,6 +294,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
+        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         CALL {{ control }}.option_of(p_options, 'time_budget', v_text);
         CALL {{ control }}.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -530,7 +517,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -654,6 +641,10 @@ BEGIN
     FROM {{ control }}.control AS c;
     IF v_paused THEN
         CALL {{ control }}.not_ready(v_text, 'CALL {{ control }}.resume() first');
+    END IF;
+    CALL {{ control }}.rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL {{ control }}.not_ready(v_text, 'CALL {{ control }}.resume_rule() first');
     END IF;
     CALL {{ control }}.server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN

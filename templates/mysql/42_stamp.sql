@@ -460,6 +460,8 @@ BEGIN
     FROM {{ control }}.control AS c;
     IF v_paused THEN
         SET o_refused = v_text;
+    ELSE
+        CALL {{ control }}.rule_paused(o_rule, o_refused);
     END IF;
 
     -- One stamp at a time. Runs and purges may go on beside it.

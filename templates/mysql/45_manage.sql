@@ -128,6 +128,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM {{ control }}.refusal WHERE server > '';
 END;
 
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
@@ -680,6 +682,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', {{ w::paused() }}
     FROM {{ control }}.control AS c
     WHERE c.paused;
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', {{ w::paused(reason="reason") }})
+    FROM {{ control }}.rule_pause AS c;
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM {{ control }}.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -762,6 +770,12 @@ UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM {{ control }}.control AS c
 UNION ALL
+{%- for rule in rules %}
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', {{ rule.literal }}), COUNT(*)
+FROM {{ control }}.rule_pause AS p
+WHERE p.rule = {{ rule.literal }}
+UNION ALL
+{%- endfor %}
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.run AS r
 WHERE r.status = 'running'

@@ -113,9 +113,9 @@ EXISTS (
 {%- endfor %}
 {%- endmacro held_above %}
 
-{#- Why nothing is done while c, the row of control, is paused. -#}
-{% macro paused() -%}
-CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+{#- Why nothing is done while c, the row of control or of a rule's pause, is there. -#}
+{% macro paused(c="c", reason="paused_reason") -%}
+CONCAT('paused by ', {{ c }}.paused_by, ' since ', DATE_FORMAT({{ c }}.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE({{ c }}.{{ reason }}, 'no reason given'))
 {%- endmacro paused %}
 
 {#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
@@ -254,6 +254,9 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 SET o_state = 'time budget spent';
             ELSE
                 CALL {{ control }}.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL {{ control }}.rule_paused({{ rule.literal }}, o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -471,7 +474,7 @@ SET o_document = CONCAT(
 
 {#- What a purge of one family looks at first, and how long it waits for locks. -#}
 {% macro before_purge(control, rule, q) -%}
-SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM {{ control }}.rule_pause AS p WHERE p.rule = {{ rule.literal }})
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM {{ control }}.run AS r
         CROSS JOIN {{ control }}.control AS c

@@ -654,7 +654,7 @@ DECLARE
     v_sqlstate text;
     v_message  text;
 BEGIN
-    {{ w::before_purge(control=control) }}
+    {{ w::before_purge(control=control, rule=rule) }}
     PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
         PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);

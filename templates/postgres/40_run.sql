@@ -11,14 +11,17 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 --# comment on function {{ control }}.server_identity
 COMMENT ON FUNCTION {{ control }}.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body @body@]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body @body@]';
 
 -- open_hours: when scheduled runs may work.
 --# create view {{ control }}.open_hours
@@ -318,12 +321,8 @@ BEGIN
     v_as_of := {{ control }}.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
-    IF v_control.paused THEN
-        o_refused := {{ w::paused(c="v_control") }};
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT {{ control }}.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM {{ control }}.open_hours AS h));
+    o_refused := {{ control }}.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -431,7 +430,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -697,6 +696,10 @@ BEGIN
         RAISE EXCEPTION '%', {{ w::paused(c="v_control") }}
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.resume() first.';
     END IF;
+    IF {{ control }}.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', {{ control }}.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT {{ control }}.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.arm() first.';
@@ -772,7 +775,7 @@ DECLARE
     v_sqlstate text;
     v_message  text;
 BEGIN
-    {{ w::before_purge(control=control) }}
+    {{ w::before_purge(control=control, rule=rule) }}
     v_keys := ARRAY(
         SELECT i.{{ rule.key }}
         FROM {{ rule.table }} AS i
@@ -985,6 +988,8 @@ AS $windrow$
         armed_rules = ARRAY[{{ rule_literals }}],
         server_identity = {{ control }}.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM {{ control }}.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM {{ control }}.refusal;
 $windrow$;
 --# comment on procedure {{ control }}.arm
 COMMENT ON PROCEDURE {{ control }}.arm() IS
@@ -1430,6 +1435,12 @@ BEGIN
         FROM {{ control }}.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, {{ control }}.rule_paused(p.rule)
+        FROM {{ control }}.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM {{ control }}.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1458,6 +1469,10 @@ FROM {{ control }}.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY[{{ rule_literals }}]) AS r(name)
+LEFT JOIN {{ control }}.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM {{ control }}.run AS r

@@ -418,8 +418,8 @@ DECLARE
 BEGIN
     o_rule := {{ control }}.check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
-    IF v_control.paused THEN
-        o_refused := {{ w::paused(c="v_control") }};
+    o_refused := CASE WHEN v_control.paused THEN {{ w::paused(c="v_control") }} ELSE {{ control }}.rule_paused(o_rule) END;
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
 

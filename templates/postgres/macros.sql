@@ -18,6 +18,9 @@ SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     IF v_run.trigger = 'SCHEDULED' AND NOT {{ control }}.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF {{ control }}.rule_paused({{ rule.literal }}) IS NOT NULL THEN
+        RETURN {{ control }}.rule_paused({{ rule.literal }});
+    END IF;
 {%- endmacro before_batch %}
 
 {#- The latch of holds and policies, shared, for as long as the lock timeout. -#}
@@ -127,9 +130,9 @@ EXISTS (
 {%- endfor %}
 {%- endmacro held_above %}
 
-{#- Why nothing is done while c, the row of control, is paused. -#}
-{% macro paused(c) -%}
-format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.paused_reason, 'no reason given'))
+{#- Why nothing is done while c, the row of control or of a rule's pause, is there. -#}
+{% macro paused(c, reason="paused_reason") -%}
+format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.{{ reason }}, 'no reason given'))
 {%- endmacro paused %}
 
 {#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
@@ -138,13 +141,13 @@ r.trigger {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% end
 {%- endmacro is_run %}
 
 {#- What a purge of one family looks at first: v_run. -#}
-{% macro before_purge(control) -%}
+{% macro before_purge(control, rule) -%}
 SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
+    IF (SELECT c.paused FROM {{ control }}.control AS c) OR {{ control }}.rule_paused({{ rule.literal }}) IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
 {%- endmacro before_purge %}

@@ -12,6 +12,7 @@ mod debris;
 mod demo;
 mod events;
 mod generated;
+mod guard;
 mod idempotence;
 mod live;
 mod named;

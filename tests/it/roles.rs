@@ -76,6 +76,8 @@ const CHANGES: &[&str] = &[
     "CALL W.purge('{\"key\": [1]}')",
     "CALL W.pause('test')",
     "CALL W.resume()",
+    "SELECT W.pause_rule('{}')",
+    "SELECT W.resume_rule('{}')",
     "SELECT W.set_policy('{\"scope\": \"42\", \"retention\": \"8d\"}')",
     "SELECT W.drop_policy('{\"scope\": \"42\"}')",
     "SELECT W.set_hold('{\"key\": 1, \"reason\": \"test\"}')",

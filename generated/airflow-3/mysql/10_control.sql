@@ -806,13 +806,14 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body ce28e4ce6cc4]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 36ed62854e3b]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, 'windrow_airflow_3');
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_airflow_3');
 END$$
 DELIMITER ;
 

@@ -282,7 +282,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 15be7530c8f7]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body c527245ffc81]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -357,6 +357,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('asset_state', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -539,7 +542,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 0520ed0f0464]'
+COMMENT 'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 4fa1a7ab6a83]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -571,7 +574,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.asset_state_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'asset_state')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
         CROSS JOIN windrow_airflow_3.control AS c

@@ -342,7 +342,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body b04c7e18f2ea]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body c4f9006d9ffc]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -417,6 +417,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('connection_test_request', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -601,7 +604,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their updated_at, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 613e26191776]'
+COMMENT 'Deletes the rows that name this root, whatever their updated_at, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body a6646a4ded62]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -634,7 +637,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.connection_test_request_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'connection_test_request')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
         CROSS JOIN windrow_airflow_3.control AS c

@@ -1091,7 +1091,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body d183b9b83eaa]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 5976004715be]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1165,6 +1165,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('dag_runs', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

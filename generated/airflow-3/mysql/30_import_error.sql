@@ -342,7 +342,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body a493d010077b]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 355be3b6468b]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -417,6 +417,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('import_error', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -600,7 +603,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their timestamp, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body b94caccc32a3]'
+COMMENT 'Deletes the rows that name this root, whatever their timestamp, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body a5ac341c377c]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -633,7 +636,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.import_error_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'import_error')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
         CROSS JOIN windrow_airflow_3.control AS c

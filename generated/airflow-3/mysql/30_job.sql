@@ -350,7 +350,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 543ead42a8a8]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 18f2ca0c10e7]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -425,6 +425,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('job', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -609,7 +612,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 1bf359a21c1f]'
+COMMENT 'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body bb6fd1473e5a]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -642,7 +645,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.job_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'job')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
         CROSS JOIN windrow_airflow_3.control AS c

@@ -269,7 +269,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 0f979063ace3]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 5b6afc0f401a]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -344,6 +344,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_airflow_3.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_airflow_3.rule_paused('revoked_token', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -526,7 +529,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of revoked_token, whatever its exp, unless it is held, and commits. Answers NULL or the reason why it stays. [body 27fb6add36a1]'
+COMMENT 'Deletes the named row of revoked_token, whatever its exp, unless it is held, and commits. Answers NULL or the reason why it stays. [body b5a4e6b0d26e]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -558,7 +561,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.revoked_token_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'revoked_token')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
         CROSS JOIN windrow_airflow_3.control AS c

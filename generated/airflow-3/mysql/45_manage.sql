@@ -227,7 +227,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 07663cace666]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 32f536597ab4]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -244,6 +244,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_airflow_3.refusal WHERE server > '';
 END$$
 DELIMITER ;
 
@@ -711,7 +713,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 9fe657a78467]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body f247748d2662]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -901,6 +903,7 @@ BEGIN
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
+        ('held_back'),
         ('hold_document'),
         ('import_error_batch'),
         ('import_error_close'),
@@ -950,10 +953,13 @@ BEGIN
         ('log_work'),
         ('next_batch'),
         ('not_ready'),
+        ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('pace'),
         ('pause'),
+        ('pause_document'),
+        ('pause_rule'),
         ('policy_document'),
         ('preview'),
         ('preview_document'),
@@ -968,6 +974,7 @@ BEGIN
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('resume_rule'),
         ('revoked_token_batch'),
         ('revoked_token_close'),
         ('revoked_token_finish'),
@@ -979,6 +986,7 @@ BEGIN
         ('revoked_token_step'),
         ('revoked_token_target'),
         ('revoked_token_work'),
+        ('rule_paused'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -1164,6 +1172,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_airflow_3.control AS c
     WHERE c.paused;
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM windrow_airflow_3.rule_pause AS c;
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM windrow_airflow_3.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -1238,6 +1252,42 @@ FROM windrow_airflow_3.control AS c
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM windrow_airflow_3.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'dag_runs'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'dag_runs'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'tries'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'tries'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'task_state'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'task_state'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'asset_state'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'asset_state'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'revoked_token'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'revoked_token'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'log'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'log'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'import_error'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'import_error'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'job'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'job'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'connection_test_request'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'connection_test_request'
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_airflow_3.run AS r

@@ -55,6 +55,8 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.reap TO `windrow_airflow_3_operator
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.purge TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.pause TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.resume TO `windrow_airflow_3_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.pause_rule TO `windrow_airflow_3_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.resume_rule TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.arm TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_policy TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.drop_policy TO `windrow_airflow_3_operator`;

@@ -308,6 +308,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('asset_state') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('asset_state');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('asset_state', 'batch_rows'),
@@ -419,7 +422,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 192f7c3d0852]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 8ef427cf8ea6]';
 
 -- asset_state_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_purge(p_run bigint, p_key text)
@@ -445,7 +448,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('asset_state') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('asset_state', 'lock_timeout') || 'ms', true);
@@ -513,7 +516,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_purge(bigint, text) IS
-    'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 655f8cf10af3]';
+    'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 76e747d019b6]';
 
 -- asset_state_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_preview(p_options jsonb, p_as_of timestamptz)

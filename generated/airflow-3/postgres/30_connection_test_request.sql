@@ -329,6 +329,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('connection_test_request') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('connection_test_request');
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('connection_test_request', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -447,7 +450,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body deb72c1c5306]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 7b4d0991264e]';
 
 -- connection_test_request_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_purge(p_run bigint, p_key text)
@@ -471,7 +474,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('connection_test_request') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('connection_test_request', 'lock_timeout') || 'ms', true);
@@ -538,7 +541,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. Answers NULL or the reason why it stays. [body 8c4c267d797f]';
+    'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. Answers NULL or the reason why it stays. [body 0ef53c9fe6b5]';
 
 -- connection_test_request_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_preview(p_options jsonb, p_as_of timestamptz)

@@ -902,6 +902,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('dag_runs') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('dag_runs');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('dag_runs', 'batch_families'),
@@ -1031,7 +1034,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3e3ccbe89819]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body ca59622a4b62]';
 
 -- dag_runs_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_preview(p_options jsonb, p_as_of timestamptz)

@@ -329,6 +329,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('job') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('job');
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('job', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -447,7 +450,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body ed0062b5b757]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body b91095be7528]';
 
 -- job_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_purge(p_run bigint, p_key text)
@@ -471,7 +474,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('job') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('job', 'lock_timeout') || 'ms', true);
@@ -538,7 +541,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. Answers NULL or the reason why it stays. [body 2915dce5a5ee]';
+    'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. Answers NULL or the reason why it stays. [body 54b4c7bfb759]';
 
 -- job_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_preview(p_options jsonb, p_as_of timestamptz)

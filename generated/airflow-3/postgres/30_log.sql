@@ -321,6 +321,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('log') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('log');
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('log', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -438,7 +441,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 69a85e771049]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body cc9e6b30eebc]';
 
 -- log_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_purge(p_run bigint, p_key text)
@@ -462,7 +465,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('log') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('log', 'lock_timeout') || 'ms', true);
@@ -528,7 +531,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their dttm, if the family is unheld. Answers NULL or the reason why it stays. [body 779eb73c64cb]';
+    'Deletes the rows that name this root, whatever their dttm, if the family is unheld. Answers NULL or the reason why it stays. [body eb4baf9fc436]';
 
 -- log_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_preview(p_options jsonb, p_as_of timestamptz)

@@ -264,6 +264,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('revoked_token') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('revoked_token');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('revoked_token', 'batch_rows'),
@@ -375,7 +378,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 0a328dbae1bb]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 0571bc6af079]';
 
 -- revoked_token_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_purge(p_run bigint, p_key text)
@@ -400,7 +403,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('revoked_token') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('revoked_token', 'lock_timeout') || 'ms', true);
@@ -460,7 +463,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_purge(bigint, text) IS
-    'Deletes the named row of revoked_token, whatever its exp, unless it is held. Answers NULL or the reason why it stays. [body 89e79b5b15d3]';
+    'Deletes the named row of revoked_token, whatever its exp, unless it is held. Answers NULL or the reason why it stays. [body e5bed826ba64]';
 
 -- revoked_token_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_preview(p_options jsonb, p_as_of timestamptz)

@@ -340,6 +340,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('task_state') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('task_state');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('task_state', 'batch_rows'),
@@ -451,7 +454,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 4a6af14f8007]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f1201ac1b3b0]';
 
 -- task_state_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_purge(p_run bigint, p_key text)
@@ -476,7 +479,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('task_state') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('task_state', 'lock_timeout') || 'ms', true);
@@ -536,7 +539,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_purge(bigint, text) IS
-    'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. Answers NULL or the reason why it stays. [body b5cbbda42c38]';
+    'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. Answers NULL or the reason why it stays. [body 647aa4f693f8]';
 
 -- task_state_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_preview(p_options jsonb, p_as_of timestamptz)

@@ -409,6 +409,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_airflow_3.rule_paused('tries') IS NOT NULL THEN
+        RETURN windrow_airflow_3.rule_paused('tries');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_airflow_3.setting_of('tries', 'batch_rows'),
@@ -527,7 +530,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body ff12b84ee634]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 68c9ac8f620d]';
 
 -- tries_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_purge(p_run bigint, p_key text)
@@ -552,7 +555,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('tries') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('tries', 'lock_timeout') || 'ms', true);
@@ -613,7 +616,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_purge(bigint, text) IS
-    'Deletes the named row of task_instance_history with what belongs to it, if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body c8a848b99c68]';
+    'Deletes the named row of task_instance_history with what belongs to it, if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body e50e9f0e32ca]';
 
 -- tries_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_preview(p_options jsonb, p_as_of timestamptz)

@@ -10,13 +10,16 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_airflow_3.open_hours AS
@@ -331,12 +334,8 @@ BEGIN
     v_as_of := windrow_airflow_3.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_airflow_3.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_airflow_3.open_hours AS h));
+    o_refused := windrow_airflow_3.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -383,7 +382,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a7a6350da7e0]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 48e1baff0b04]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_open(p_run bigint, p_rule text)
@@ -538,7 +537,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -588,7 +587,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body de40dfc3ee4a]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 00f434909d56]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -949,6 +948,10 @@ BEGIN
         RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.resume() first.';
     END IF;
+    IF windrow_airflow_3.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', windrow_airflow_3.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_airflow_3.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_airflow_3.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.arm() first.';
@@ -963,7 +966,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body b6a582bd7951]';
+    'Checks the options of purge() and opens the ledger. [body b1e3b5e03862]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_key(p_rule text, p_key text)
@@ -1107,7 +1110,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('dag_runs') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1158,7 +1161,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body ba9ef5efea23]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 064c167db4cf]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1378,9 +1381,11 @@ AS $windrow$
         armed_rules = ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'],
         server_identity = windrow_airflow_3.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_airflow_3.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_airflow_3.refusal;
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 3cbe7c1c64e4]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body f36998f02140]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_policy(p_options jsonb)
@@ -1763,6 +1768,7 @@ BEGIN
             ('dag_runs_undated'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('held_back'),
             ('holds_lock'),
             ('import_error_backlog'),
             ('import_error_batch'),
@@ -1801,10 +1807,12 @@ BEGIN
             ('log_undated'),
             ('log_window'),
             ('next_batch'),
+            ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('pace'),
             ('pause'),
+            ('pause_rule'),
             ('preview'),
             ('purge'),
             ('purge_begin'),
@@ -1815,6 +1823,7 @@ BEGIN
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('resume_rule'),
             ('revoked_token_backlog'),
             ('revoked_token_batch'),
             ('revoked_token_judge'),
@@ -1822,6 +1831,7 @@ BEGIN
             ('revoked_token_preview'),
             ('revoked_token_purge'),
             ('revoked_token_step'),
+            ('rule_paused'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -1989,6 +1999,12 @@ BEGIN
         FROM windrow_airflow_3.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, windrow_airflow_3.rule_paused(p.rule)
+        FROM windrow_airflow_3.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM windrow_airflow_3.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -2006,7 +2022,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 8b5793e2521a]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body cd821081fcac]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS
@@ -2015,6 +2031,10 @@ FROM windrow_airflow_3.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_airflow_3.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) AS r(name)
+LEFT JOIN windrow_airflow_3.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_airflow_3.run AS r

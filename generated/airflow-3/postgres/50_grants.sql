@@ -120,6 +120,8 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.purge_end TO windrow_airflow_3_operat
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.check_rule TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.pause TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.resume TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.pause_rule TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.resume_rule TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.arm TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.set_policy TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.drop_policy TO windrow_airflow_3_operator;

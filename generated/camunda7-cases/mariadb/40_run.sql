@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body d3b18f7b182d]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 7d4a0b42130d]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_cases.control, windrow_camunda7_cases.latch, windrow_camunda7_cases.policy, windrow_camunda7_cases.hold, windrow_camunda7_cases.artifact,
         windrow_camunda7_cases.setting, windrow_camunda7_cases.settings, windrow_camunda7_cases.setting_log,
-        windrow_camunda7_cases.run, windrow_camunda7_cases.run_rule, windrow_camunda7_cases.run_table, windrow_camunda7_cases.run_skip, windrow_camunda7_cases.run_failure, windrow_camunda7_cases.unfinished,
+        windrow_camunda7_cases.run, windrow_camunda7_cases.run_rule, windrow_camunda7_cases.run_table, windrow_camunda7_cases.run_skip, windrow_camunda7_cases.run_failure, windrow_camunda7_cases.unfinished, windrow_camunda7_cases.rule_pause, windrow_camunda7_cases.refusal,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
         `camunda7`.`ACT_HI_CASEACTINST`,
@@ -234,12 +234,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body db9f6468a41d]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f09b2e74f578]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
     DECLARE v_armed    boolean;
-    DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
@@ -247,7 +246,6 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    DECLARE v_open     boolean;
     CALL windrow_camunda7_cases.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7_cases.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7_cases.option_of(p_options, 'dry_run', v_text);
@@ -255,23 +253,11 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_camunda7_cases.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
-        SET o_refused = 'the server is read-only';
-    END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
-    FROM windrow_camunda7_cases.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    END IF;
-    CALL windrow_camunda7_cases.option_of(p_options, 'trigger', v_trigger);
-    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7_cases.in_window(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_camunda7_cases.open_hours AS h;
-        END IF;
-    END IF;
+    CALL windrow_camunda7_cases.held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM windrow_camunda7_cases.control AS c;
         IF NOT v_armed THEN
             CALL windrow_camunda7_cases.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL windrow_camunda7_cases.arm()');
         END IF;
@@ -301,6 +287,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_camunda7_cases.option_of(p_options, 'rule', v_rule);
+        CALL windrow_camunda7_cases.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_camunda7_cases.option_of(p_options, 'time_budget', v_text);
         CALL windrow_camunda7_cases.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -504,7 +491,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body 145e80adde0a]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body baf6d23c60de]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -583,7 +570,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -670,7 +657,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 83633bd94796]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body bdfbe6dafe23]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -711,6 +698,10 @@ BEGIN
     IF v_paused THEN
         CALL windrow_camunda7_cases.not_ready(v_text, 'CALL windrow_camunda7_cases.resume() first');
     END IF;
+    CALL windrow_camunda7_cases.rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL windrow_camunda7_cases.not_ready(v_text, 'CALL windrow_camunda7_cases.resume_rule() first');
+    END IF;
     CALL windrow_camunda7_cases.server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7_cases.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7_cases.arm() first');
@@ -729,7 +720,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body e0ca61217889]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 2f2da3539ba1]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -761,7 +752,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_cases.case_instances_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_cases.rule_pause AS p WHERE p.rule = 'case_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_cases.run AS r
         CROSS JOIN windrow_camunda7_cases.control AS c

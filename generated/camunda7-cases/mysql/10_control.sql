@@ -466,13 +466,14 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body bcbbb5fe5480]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body a1982dd17bfd]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, 'windrow_camunda7_cases');
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7_cases');
 END$$
 DELIMITER ;
 

@@ -44,6 +44,8 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.reap TO `windrow_camunda7_case
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.purge TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.pause TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.resume TO `windrow_camunda7_cases_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.pause_rule TO `windrow_camunda7_cases_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.resume_rule TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.arm TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_policy TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.drop_policy TO `windrow_camunda7_cases_operator`;

@@ -864,6 +864,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_cases.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_cases.rule_paused('case_instances') IS NOT NULL THEN
+        RETURN windrow_camunda7_cases.rule_paused('case_instances');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_camunda7_cases.setting_of('case_instances', 'batch_families'),
@@ -993,7 +996,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 4ea44efb63e1]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 88b920b4b6fe]';
 
 -- case_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_preview(p_options jsonb, p_as_of timestamptz)

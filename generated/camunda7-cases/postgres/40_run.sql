@@ -10,13 +10,16 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_camunda7_cases.open_hours AS
@@ -252,12 +255,8 @@ BEGIN
     v_as_of := windrow_camunda7_cases.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7_cases.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7_cases.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_camunda7_cases.open_hours AS h));
+    o_refused := windrow_camunda7_cases.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -304,7 +303,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 2590bfaa17d6]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 9398038f5eb4]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.run_open(p_run bigint, p_rule text)
@@ -367,7 +366,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -415,7 +414,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body ff8238c2add3]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 797c901324f2]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.run_result(p_run bigint)
@@ -618,6 +617,10 @@ BEGIN
         RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_cases.resume() first.';
     END IF;
+    IF windrow_camunda7_cases.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', windrow_camunda7_cases.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_cases.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_cases.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_cases.arm() first.';
@@ -632,7 +635,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 7b3cafe9ca77]';
+    'Checks the options of purge() and opens the ledger. [body cf71473e2aa9]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.check_key(p_rule text, p_key text)
@@ -680,7 +683,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_cases.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_cases.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_cases.control AS c) OR windrow_camunda7_cases.rule_paused('case_instances') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -731,7 +734,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b7150df0104d]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8c69e11711d0]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_cases.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -918,9 +921,11 @@ AS $windrow$
         armed_rules = ARRAY['case_instances'],
         server_identity = windrow_camunda7_cases.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7_cases.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_camunda7_cases.refusal;
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_cases.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body bd1db910b827]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_cases.arm(); [body e80c84f26385]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.set_policy(p_options jsonb)
@@ -1240,15 +1245,18 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('held_back'),
             ('holds_lock'),
             ('in_window'),
             ('is_alive'),
             ('is_own'),
             ('next_batch'),
+            ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('pace'),
             ('pause'),
+            ('pause_rule'),
             ('preview'),
             ('purge'),
             ('purge_begin'),
@@ -1258,6 +1266,8 @@ BEGIN
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('resume_rule'),
+            ('rule_paused'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -1360,6 +1370,12 @@ BEGIN
         FROM windrow_camunda7_cases.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, windrow_camunda7_cases.rule_paused(p.rule)
+        FROM windrow_camunda7_cases.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM windrow_camunda7_cases.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1377,7 +1393,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body f87221635227]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body d926fde27ca7]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_cases.metrics AS
@@ -1386,6 +1402,10 @@ FROM windrow_camunda7_cases.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_camunda7_cases.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY['case_instances']) AS r(name)
+LEFT JOIN windrow_camunda7_cases.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7_cases.run AS r

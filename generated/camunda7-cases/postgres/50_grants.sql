@@ -93,6 +93,8 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.purge_end TO windrow_camunda7_ca
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.check_rule TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.pause TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.resume TO windrow_camunda7_cases_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.pause_rule TO windrow_camunda7_cases_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.resume_rule TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.arm TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.set_policy TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.drop_policy TO windrow_camunda7_cases_operator;

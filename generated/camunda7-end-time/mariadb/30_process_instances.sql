@@ -1676,7 +1676,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8a3e11f3147a]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body d52dae7bd255]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1750,6 +1750,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_camunda7_end_time.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7_end_time.rule_paused('process_instances', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

@@ -334,7 +334,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8b1a72e93ce5]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 3ad08ef8768e]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -409,6 +409,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_camunda7_end_time.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7_end_time.rule_paused('task_metrics', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -592,7 +595,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 4ff4bfd8f198]'
+COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 71e11a8a49fc]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -625,7 +628,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.task_metrics_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'task_metrics')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c

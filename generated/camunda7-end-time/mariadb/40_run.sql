@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 9385979b3977]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 7c1f28cef570]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.control, windrow_camunda7_end_time.latch, windrow_camunda7_end_time.policy, windrow_camunda7_end_time.hold, windrow_camunda7_end_time.artifact,
         windrow_camunda7_end_time.setting, windrow_camunda7_end_time.settings, windrow_camunda7_end_time.setting_log,
-        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.unfinished,
+        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ACTINST`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
@@ -310,12 +310,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 858a0bdaf4c4]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body fb9e98459b2d]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
     DECLARE v_armed    boolean;
-    DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
@@ -323,7 +322,6 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    DECLARE v_open     boolean;
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7_end_time.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7_end_time.option_of(p_options, 'dry_run', v_text);
@@ -331,23 +329,11 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_camunda7_end_time.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
-        SET o_refused = 'the server is read-only';
-    END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
-    FROM windrow_camunda7_end_time.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    END IF;
-    CALL windrow_camunda7_end_time.option_of(p_options, 'trigger', v_trigger);
-    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7_end_time.in_window(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_camunda7_end_time.open_hours AS h;
-        END IF;
-    END IF;
+    CALL windrow_camunda7_end_time.held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM windrow_camunda7_end_time.control AS c;
         IF NOT v_armed THEN
             CALL windrow_camunda7_end_time.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL windrow_camunda7_end_time.arm()');
         END IF;
@@ -377,6 +363,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
+        CALL windrow_camunda7_end_time.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_camunda7_end_time.option_of(p_options, 'time_budget', v_text);
         CALL windrow_camunda7_end_time.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -959,7 +946,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body c361140cc3b7]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 109aabaebe36]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1038,7 +1025,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1066,7 +1053,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1094,7 +1081,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1122,7 +1109,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1150,7 +1137,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1178,7 +1165,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -1285,7 +1272,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body de8d85eb3e17]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 458cc8850766]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -1326,6 +1313,10 @@ BEGIN
     IF v_paused THEN
         CALL windrow_camunda7_end_time.not_ready(v_text, 'CALL windrow_camunda7_end_time.resume() first');
     END IF;
+    CALL windrow_camunda7_end_time.rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL windrow_camunda7_end_time.not_ready(v_text, 'CALL windrow_camunda7_end_time.resume_rule() first');
+    END IF;
     CALL windrow_camunda7_end_time.server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7_end_time.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7_end_time.arm() first');
@@ -1344,7 +1335,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body e06b8b10e0eb]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 13db46ddad15]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1376,7 +1367,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.process_instances_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'process_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c
@@ -1444,7 +1435,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 184011ea6c06]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 61e190dc8039]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1476,7 +1467,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.case_instances_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'case_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c
@@ -1544,7 +1535,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4f8c1146c582]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body b1c524472f7d]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1576,7 +1567,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.decisions_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'decisions')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c
@@ -1646,7 +1637,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 3f94ab7eadb1]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 24fe15cbb9b4]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1678,7 +1669,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.batches_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'batches')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c
@@ -1746,7 +1737,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4313c0b48128]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4ec677a5230e]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1778,7 +1769,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.cleanup_log_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'cleanup_log')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
         CROSS JOIN windrow_camunda7_end_time.control AS c

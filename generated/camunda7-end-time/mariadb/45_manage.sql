@@ -297,7 +297,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body c68b8355dd31]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body 396f0e4a9169]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -314,6 +314,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_camunda7_end_time.refusal WHERE server > '';
 END$$
 DELIMITER ;
 
@@ -747,7 +749,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body a766ac4c4710]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 09a2612048be]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -918,16 +920,20 @@ BEGIN
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
+        ('held_back'),
         ('hold_document'),
         ('in_window'),
         ('instant'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
+        ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('pace'),
         ('pause'),
+        ('pause_document'),
+        ('pause_rule'),
         ('policy_document'),
         ('preview'),
         ('preview_document'),
@@ -955,6 +961,8 @@ BEGIN
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('resume_rule'),
+        ('rule_paused'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -1138,6 +1146,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_camunda7_end_time.control AS c
     WHERE c.paused;
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM windrow_camunda7_end_time.rule_pause AS c;
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM windrow_camunda7_end_time.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -1212,6 +1226,30 @@ FROM windrow_camunda7_end_time.control AS c
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM windrow_camunda7_end_time.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'process_instances'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'process_instances'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'case_instances'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'case_instances'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'decisions'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'decisions'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'batches'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'batches'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'cleanup_log'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'cleanup_log'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'task_metrics'), COUNT(*)
+FROM windrow_camunda7_end_time.rule_pause AS p
+WHERE p.rule = 'task_metrics'
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_camunda7_end_time.run AS r

@@ -673,13 +673,14 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 64f37da2515d]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 9f128c53db7f]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, 'windrow_camunda7_end_time');
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7_end_time');
 END$$
 DELIMITER ;
 

@@ -1210,7 +1210,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 810b67b5a657]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 7eb6a0d4869a]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1284,6 +1284,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_camunda7_end_time.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7_end_time.rule_paused('case_instances', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

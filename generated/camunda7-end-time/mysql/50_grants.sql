@@ -57,6 +57,8 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.reap TO `windrow_camund_849
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.purge TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.pause TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.resume TO `windrow_camund_849269ce_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.pause_rule TO `windrow_camund_849269ce_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.resume_rule TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.arm TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.set_policy TO `windrow_camund_849269ce_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.drop_policy TO `windrow_camund_849269ce_operator`;

@@ -812,6 +812,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused('batches') IS NOT NULL THEN
+        RETURN windrow_camunda7_end_time.rule_paused('batches');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_camunda7_end_time.setting_of('batches', 'batch_families'),
@@ -941,7 +944,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 9bb64e043aa1]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3c4dc24dcc17]';
 
 -- batches_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_preview(p_options jsonb, p_as_of timestamptz)

@@ -549,6 +549,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused('cleanup_log') IS NOT NULL THEN
+        RETURN windrow_camunda7_end_time.rule_paused('cleanup_log');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_camunda7_end_time.setting_of('cleanup_log', 'batch_families'),
@@ -678,7 +681,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 86f68dbbce8d]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body db3b2951ff85]';
 
 -- cleanup_log_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_preview(p_options jsonb, p_as_of timestamptz)

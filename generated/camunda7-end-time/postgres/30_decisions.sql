@@ -751,6 +751,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused('decisions') IS NOT NULL THEN
+        RETURN windrow_camunda7_end_time.rule_paused('decisions');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_camunda7_end_time.setting_of('decisions', 'batch_families'),
@@ -880,7 +883,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body d6213c727d5d]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 234af05c5715]';
 
 -- decisions_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_preview(p_options jsonb, p_as_of timestamptz)

@@ -1363,6 +1363,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused('process_instances') IS NOT NULL THEN
+        RETURN windrow_camunda7_end_time.rule_paused('process_instances');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_camunda7_end_time.setting_of('process_instances', 'batch_families'),
@@ -1492,7 +1495,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 2fd2e2b228d2]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body a30554506257]';
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_preview(p_options jsonb, p_as_of timestamptz)

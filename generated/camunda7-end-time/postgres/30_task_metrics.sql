@@ -321,6 +321,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused('task_metrics') IS NOT NULL THEN
+        RETURN windrow_camunda7_end_time.rule_paused('task_metrics');
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_camunda7_end_time.setting_of('task_metrics', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -438,7 +441,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body be2fc909c2d9]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 0c67723df0a5]';
 
 -- task_metrics_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_purge(p_run bigint, p_key text)
@@ -462,7 +465,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('task_metrics') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('task_metrics', 'lock_timeout') || 'ms', true);
@@ -528,7 +531,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. Answers NULL or the reason why it stays. [body a7c1208e4fa8]';
+    'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. Answers NULL or the reason why it stays. [body fdb783ed43b1]';
 
 -- task_metrics_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_preview(p_options jsonb, p_as_of timestamptz)

@@ -10,13 +10,16 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.open_hours AS
@@ -292,12 +295,8 @@ BEGIN
     v_as_of := windrow_camunda7_end_time.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7_end_time.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_camunda7_end_time.open_hours AS h));
+    o_refused := windrow_camunda7_end_time.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -344,7 +343,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e725ac3867fd]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3eaab40db517]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -500,7 +499,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -552,7 +551,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 46b320ea698e]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 2f906e594f5e]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_result(p_run bigint)
@@ -868,6 +867,10 @@ BEGIN
         RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.resume() first.';
     END IF;
+    IF windrow_camunda7_end_time.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', windrow_camunda7_end_time.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_end_time.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_end_time.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.arm() first.';
@@ -882,7 +885,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 10f2bc086f91]';
+    'Checks the options of purge() and opens the ledger. [body 0d9b94b5404b]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -990,7 +993,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('process_instances') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1041,7 +1044,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body e3ae6314bdf9]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 05e641b9cbd5]';
 
 -- case_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_purge(p_run bigint, p_key text)
@@ -1063,7 +1066,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('case_instances') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1114,7 +1117,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 67c964a9e470]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8207e5730d43]';
 
 -- decisions_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_purge(p_run bigint, p_key text)
@@ -1136,7 +1139,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('decisions') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1189,7 +1192,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 01b957d121a9]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body f9d9a4fb1faa]';
 
 -- batches_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_purge(p_run bigint, p_key text)
@@ -1211,7 +1214,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('batches') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1262,7 +1265,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b19bdb4cbc9a]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8a924fb43669]';
 
 -- cleanup_log_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_purge(p_run bigint, p_key text)
@@ -1284,7 +1287,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('cleanup_log') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -1337,7 +1340,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 3d41746d611e]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body aa945b9704ef]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1604,9 +1607,11 @@ AS $windrow$
         armed_rules = ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics'],
         server_identity = windrow_camunda7_end_time.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7_end_time.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_camunda7_end_time.refusal;
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body 594326cefe27]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body c4b124ebf97a]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_policy(p_options jsonb)
@@ -1975,15 +1980,18 @@ BEGIN
             ('decisions_undated'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('held_back'),
             ('holds_lock'),
             ('in_window'),
             ('is_alive'),
             ('is_own'),
             ('next_batch'),
+            ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('pace'),
             ('pause'),
+            ('pause_rule'),
             ('preview'),
             ('process_instances_batch'),
             ('process_instances_judge'),
@@ -2003,6 +2011,8 @@ BEGIN
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('resume_rule'),
+            ('rule_paused'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -2134,6 +2144,12 @@ BEGIN
         FROM windrow_camunda7_end_time.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, windrow_camunda7_end_time.rule_paused(p.rule)
+        FROM windrow_camunda7_end_time.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM windrow_camunda7_end_time.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -2151,7 +2167,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 6809fa193dea]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 7cb26f47c6b4]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -2160,6 +2176,10 @@ FROM windrow_camunda7_end_time.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_camunda7_end_time.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) AS r(name)
+LEFT JOIN windrow_camunda7_end_time.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7_end_time.run AS r

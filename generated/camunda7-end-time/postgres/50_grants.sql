@@ -120,6 +120,8 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.purge_end TO windrow_camunda7
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.check_rule TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.pause TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.resume TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.pause_rule TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.resume_rule TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.arm TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.set_policy TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.drop_policy TO windrow_camunda7_end_time_operator;

@@ -1290,7 +1290,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body e56a1cb4453c]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8a3d7d23e681]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1365,6 +1365,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_camunda7.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7.rule_paused('history', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -1548,7 +1551,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body 2c55ccdcf795]'
+COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body b1c1d1f540f0]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1581,7 +1584,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7.history_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7.rule_pause AS p WHERE p.rule = 'history')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7.run AS r
         CROSS JOIN windrow_camunda7.control AS c

@@ -297,7 +297,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body 87de688d782b]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body af1b431c6aaf]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -314,6 +314,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_camunda7.refusal WHERE server > '';
 END$$
 DELIMITER ;
 
@@ -684,7 +686,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 9c33d70b854f]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body fa7b20f50553]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -810,6 +812,7 @@ BEGIN
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
+        ('held_back'),
         ('history_batch'),
         ('history_close'),
         ('history_count'),
@@ -835,10 +838,13 @@ BEGIN
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
+        ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('pace'),
         ('pause'),
+        ('pause_document'),
+        ('pause_rule'),
         ('policy_document'),
         ('preview'),
         ('preview_document'),
@@ -852,6 +858,8 @@ BEGIN
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('resume_rule'),
+        ('rule_paused'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -958,6 +966,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_camunda7.control AS c
     WHERE c.paused;
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM windrow_camunda7.rule_pause AS c;
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM windrow_camunda7.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -1032,6 +1046,14 @@ FROM windrow_camunda7.control AS c
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM windrow_camunda7.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'history'), COUNT(*)
+FROM windrow_camunda7.rule_pause AS p
+WHERE p.rule = 'history'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'task_metrics'), COUNT(*)
+FROM windrow_camunda7.rule_pause AS p
+WHERE p.rule = 'task_metrics'
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_camunda7.run AS r

@@ -501,13 +501,14 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 DROP PROCEDURE IF EXISTS windrow_camunda7.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body c29d0fe8e160]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 725de1f67f59]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, 'windrow_camunda7');
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7');
 END$$
 DELIMITER ;
 

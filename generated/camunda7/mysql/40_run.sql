@@ -234,12 +234,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body fe19d56f311d]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 91c5574c068c]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
     DECLARE v_armed    boolean;
-    DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
@@ -247,7 +246,6 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    DECLARE v_open     boolean;
     CALL windrow_camunda7.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7.option_of(p_options, 'dry_run', v_text);
@@ -255,23 +253,11 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_camunda7.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
-        SET o_refused = 'the server is read-only';
-    END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
-    FROM windrow_camunda7.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    END IF;
-    CALL windrow_camunda7.option_of(p_options, 'trigger', v_trigger);
-    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7.in_window(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_camunda7.open_hours AS h;
-        END IF;
-    END IF;
+    CALL windrow_camunda7.held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM windrow_camunda7.control AS c;
         IF NOT v_armed THEN
             CALL windrow_camunda7.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL windrow_camunda7.arm()');
         END IF;
@@ -301,6 +287,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_camunda7.option_of(p_options, 'rule', v_rule);
+        CALL windrow_camunda7.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_camunda7.option_of(p_options, 'time_budget', v_text);
         CALL windrow_camunda7.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -582,7 +569,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body d38bb3ff469f]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body fed44431953f]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -661,7 +648,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -689,7 +676,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -780,7 +767,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body a85c0f1e22be]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body a52e822c4b3f]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -820,6 +807,10 @@ BEGIN
     FROM windrow_camunda7.control AS c;
     IF v_paused THEN
         CALL windrow_camunda7.not_ready(v_text, 'CALL windrow_camunda7.resume() first');
+    END IF;
+    CALL windrow_camunda7.rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL windrow_camunda7.not_ready(v_text, 'CALL windrow_camunda7.resume_rule() first');
     END IF;
     CALL windrow_camunda7.server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN

@@ -742,7 +742,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body faa84f5e3306]'
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body b42ae219bcd1]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -816,6 +816,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_camunda7.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7.rule_paused('history', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;
@@ -961,7 +964,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64), OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body c64ea101c205]'
+COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 0133112adfba]'
 BEGIN
     DECLARE v_paused boolean;
     DECLARE v_text   longtext;
@@ -978,6 +981,8 @@ BEGIN
     FROM windrow_camunda7.control AS c;
     IF v_paused THEN
         SET o_refused = v_text;
+    ELSE
+        CALL windrow_camunda7.rule_paused(o_rule, o_refused);
     END IF;
 
     -- One stamp at a time. Runs and purges may go on beside it.

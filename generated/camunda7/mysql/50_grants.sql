@@ -54,6 +54,8 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.reap TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.purge TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.pause TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.resume TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.pause_rule TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.resume_rule TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.arm TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_policy TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.drop_policy TO `windrow_camunda7_operator`;

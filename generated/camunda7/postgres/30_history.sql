@@ -1097,6 +1097,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
+        RETURN windrow_camunda7.rule_paused('history');
+    END IF;
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_camunda7.setting_of('history', 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
@@ -1214,7 +1217,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body fce3e2c401c7]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 780916f90560]';
 
 -- history_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_purge(p_run bigint, p_key text)
@@ -1238,7 +1241,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_camunda7.control AS c) OR windrow_camunda7.rule_paused('history') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
@@ -1389,7 +1392,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. Answers NULL or the reason why it stays. [body bd8b4bf16a2c]';
+    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. Answers NULL or the reason why it stays. [body 260d7583d47b]';
 
 -- history_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_preview(p_options jsonb, p_as_of timestamptz)

@@ -10,13 +10,16 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_camunda7.open_hours AS
@@ -263,12 +266,8 @@ BEGIN
     v_as_of := windrow_camunda7.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_camunda7.open_hours AS h));
+    o_refused := windrow_camunda7.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -315,7 +314,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e330596f4724]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 43e843f93896]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_open(p_run bigint, p_rule text)
@@ -397,7 +396,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -428,7 +427,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body dd505d4397ba]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 8f40ad3a93e7]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_result(p_run bigint)
@@ -654,6 +653,10 @@ BEGIN
         RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.resume() first.';
     END IF;
+    IF windrow_camunda7.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', windrow_camunda7.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.arm() first.';
@@ -668,7 +671,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 701c31febbf6]';
+    'Checks the options of purge() and opens the ledger. [body 4d46e2bc490e]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_key(p_rule text, p_key text)
@@ -969,9 +972,11 @@ AS $windrow$
         armed_rules = ARRAY['history', 'task_metrics'],
         server_identity = windrow_camunda7.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_camunda7.refusal;
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body 2bde2aa5fc47]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body d487ff12762e]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7.set_policy(p_options jsonb)
@@ -1289,6 +1294,7 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('held_back'),
             ('history_backlog'),
             ('history_batch'),
             ('history_count'),
@@ -1308,10 +1314,12 @@ BEGIN
             ('is_alive'),
             ('is_own'),
             ('next_batch'),
+            ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('pace'),
             ('pause'),
+            ('pause_rule'),
             ('preview'),
             ('purge'),
             ('purge_begin'),
@@ -1321,6 +1329,8 @@ BEGIN
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('resume_rule'),
+            ('rule_paused'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -1449,6 +1459,12 @@ BEGIN
         FROM windrow_camunda7.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, windrow_camunda7.rule_paused(p.rule)
+        FROM windrow_camunda7.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM windrow_camunda7.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1466,7 +1482,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 8e152d236925]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 2742ecd7f5f3]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7.metrics AS
@@ -1475,6 +1491,10 @@ FROM windrow_camunda7.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_camunda7.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY['history', 'task_metrics']) AS r(name)
+LEFT JOIN windrow_camunda7.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7.run AS r

@@ -834,6 +834,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
+        RETURN windrow_camunda7.rule_paused('history');
+    END IF;
 
     SELECT * INTO v_next FROM windrow_camunda7.history_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
     IF v_next.o_last IS NULL THEN
@@ -915,7 +918,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body 41b98d0016c8]';
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body f4b6a9e54b52]';
 
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
@@ -928,8 +931,8 @@ DECLARE
 BEGIN
     o_rule := windrow_camunda7.check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+    o_refused := CASE WHEN v_control.paused THEN format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given')) ELSE windrow_camunda7.rule_paused(o_rule) END;
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
 
@@ -990,7 +993,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_begin(jsonb) IS
-    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 10a19a481bb1]';
+    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body e55daac95f3f]';
 
 -- stamp_end: closes the ledger of a stamp.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_end(p_run bigint, p_reason text)

@@ -104,6 +104,8 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.purge_end TO windrow_camunda7_operator
 GRANT EXECUTE ON ROUTINE windrow_camunda7.check_rule TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.pause TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.resume TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.pause_rule TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.resume_rule TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.arm TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.set_policy TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.drop_policy TO windrow_camunda7_operator;

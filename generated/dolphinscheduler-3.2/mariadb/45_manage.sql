@@ -216,7 +216,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body 8d21d9baf629]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler_3_2.arm(); [body 8476676f40f4]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -233,6 +233,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_dolphinscheduler_3_2.refusal WHERE server > '';
 END$$
 DELIMITER ;
 
@@ -588,7 +590,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 121821168e4f]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body a905d87bd8c0]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -693,16 +695,20 @@ BEGIN
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
+        ('held_back'),
         ('hold_document'),
         ('in_window'),
         ('instant'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
+        ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('pace'),
         ('pause'),
+        ('pause_document'),
+        ('pause_rule'),
         ('policy_document'),
         ('preview'),
         ('preview_document'),
@@ -730,6 +736,8 @@ BEGIN
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('resume_rule'),
+        ('rule_paused'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -869,6 +877,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_dolphinscheduler_3_2.control AS c
     WHERE c.paused;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM windrow_dolphinscheduler_3_2.rule_pause AS c;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM windrow_dolphinscheduler_3_2.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -943,6 +957,10 @@ FROM windrow_dolphinscheduler_3_2.control AS c
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM windrow_dolphinscheduler_3_2.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'process_instances'), COUNT(*)
+FROM windrow_dolphinscheduler_3_2.rule_pause AS p
+WHERE p.rule = 'process_instances'
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler_3_2.run AS r

@@ -466,13 +466,14 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
+-- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body a946a4142cf8]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 646a4ed4caaa]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, 'windrow_dolphinscheduler_3_2');
+    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_dolphinscheduler_3_2');
 END$$
 DELIMITER ;
 

@@ -1095,7 +1095,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 3dc0b8076c86]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8485916e7174]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1169,6 +1169,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_dolphinscheduler_3_2.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_dolphinscheduler_3_2.rule_paused('process_instances', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

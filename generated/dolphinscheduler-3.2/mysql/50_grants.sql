@@ -41,6 +41,8 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.reap TO `windrow_dolphi_
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.purge TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.pause TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.resume TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.pause_rule TO `windrow_dolphi_dc6b0164_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.resume_rule TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.arm TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.set_policy TO `windrow_dolphi_dc6b0164_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.drop_policy TO `windrow_dolphi_dc6b0164_operator`;

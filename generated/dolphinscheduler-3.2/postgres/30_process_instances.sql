@@ -872,6 +872,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_dolphinscheduler_3_2.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_dolphinscheduler_3_2.rule_paused('process_instances') IS NOT NULL THEN
+        RETURN windrow_dolphinscheduler_3_2.rule_paused('process_instances');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_dolphinscheduler_3_2.setting_of('process_instances', 'batch_families'),
@@ -1001,7 +1004,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 42b3c4a8a633]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body d8f8e939bf80]';
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(p_options jsonb, p_as_of timestamptz)

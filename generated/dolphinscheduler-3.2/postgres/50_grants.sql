@@ -90,6 +90,8 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.purge_end TO windrow_dolph
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.check_rule TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.pause TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.resume TO windrow_dolphinscheduler_3_2_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.pause_rule TO windrow_dolphinscheduler_3_2_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.resume_rule TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.arm TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.set_policy TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.drop_policy TO windrow_dolphinscheduler_3_2_operator;

@@ -1075,7 +1075,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 5e77b98906ce]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 945a3eb79a56]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1149,6 +1149,9 @@ BEGIN
                 SET o_state = 'time budget spent';
             ELSE
                 CALL windrow_dolphinscheduler.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_dolphinscheduler.rule_paused('workflow_instances', o_state);
             END IF;
             IF o_state IS NOT NULL THEN
                 COMMIT;

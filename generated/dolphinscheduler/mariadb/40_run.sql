@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body da95f072645c]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 70a7163525d1]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler.control, windrow_dolphinscheduler.latch, windrow_dolphinscheduler.policy, windrow_dolphinscheduler.hold, windrow_dolphinscheduler.artifact,
         windrow_dolphinscheduler.setting, windrow_dolphinscheduler.settings, windrow_dolphinscheduler.setting_log,
-        windrow_dolphinscheduler.run, windrow_dolphinscheduler.run_rule, windrow_dolphinscheduler.run_table, windrow_dolphinscheduler.run_skip, windrow_dolphinscheduler.run_failure, windrow_dolphinscheduler.unfinished,
+        windrow_dolphinscheduler.run, windrow_dolphinscheduler.run_rule, windrow_dolphinscheduler.run_table, windrow_dolphinscheduler.run_skip, windrow_dolphinscheduler.run_failure, windrow_dolphinscheduler.unfinished, windrow_dolphinscheduler.rule_pause, windrow_dolphinscheduler.refusal,
         `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_alert_send_status`,
         `dolphinscheduler`.`t_ds_command`,
@@ -229,12 +229,11 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5e4f11bd87b3]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 9225bbfdec52]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
     DECLARE v_armed    boolean;
-    DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_rule     longtext;
     DECLARE v_trigger  longtext;
@@ -242,7 +241,6 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    DECLARE v_open     boolean;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_dolphinscheduler.check_run_options(p_options, v_as_of);
     CALL windrow_dolphinscheduler.option_of(p_options, 'dry_run', v_text);
@@ -250,23 +248,11 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_dolphinscheduler.not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
-        SET o_refused = 'the server is read-only';
-    END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_armed, v_armed_on, v_paused, v_text
-    FROM windrow_dolphinscheduler.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    END IF;
-    CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
-    IF o_refused IS NULL AND v_trigger = 'SCHEDULED' THEN
-        CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_dolphinscheduler.open_hours AS h;
-        END IF;
-    END IF;
+    CALL windrow_dolphinscheduler.held_back(p_options, v_dry_run, o_refused);
     IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM windrow_dolphinscheduler.control AS c;
         IF NOT v_armed THEN
             CALL windrow_dolphinscheduler.not_ready('not armed: nothing is deleted before someone said so', 'preview, then CALL windrow_dolphinscheduler.arm()');
         END IF;
@@ -296,6 +282,7 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);
+        CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_dolphinscheduler.option_of(p_options, 'time_budget', v_text);
         CALL windrow_dolphinscheduler.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN
@@ -500,7 +487,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 3b680de4837e]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 5235daac149e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -579,7 +566,7 @@ BEGIN
             SET v_reason = CASE
                 WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
                 WHEN v_reason LIKE 'error %' THEN v_reason
-                WHEN v_reason = 'nothing left' THEN v_state
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
         END IF;
@@ -666,7 +653,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body fa80d07cc433]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 012ad444a568]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -707,6 +694,10 @@ BEGIN
     IF v_paused THEN
         CALL windrow_dolphinscheduler.not_ready(v_text, 'CALL windrow_dolphinscheduler.resume() first');
     END IF;
+    CALL windrow_dolphinscheduler.rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL windrow_dolphinscheduler.not_ready(v_text, 'CALL windrow_dolphinscheduler.resume_rule() first');
+    END IF;
     CALL windrow_dolphinscheduler.server_identity(v_identity);
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_dolphinscheduler.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_dolphinscheduler.arm() first');
@@ -725,7 +716,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 8451cf0ad2d6]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 5e7f2211a059]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -757,7 +748,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_dolphinscheduler.workflow_instances_work();
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_dolphinscheduler.rule_pause AS p WHERE p.rule = 'workflow_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_dolphinscheduler.run AS r
         CROSS JOIN windrow_dolphinscheduler.control AS c

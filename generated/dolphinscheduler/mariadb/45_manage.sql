@@ -209,7 +209,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 034077ecfd9c]'
+COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 75c9560620b2]'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
@@ -226,6 +226,8 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_dolphinscheduler.refusal WHERE server > '';
 END$$
 DELIMITER ;
 
@@ -581,7 +583,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 8a15151a5efd]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 80a8d7b9f56f]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -686,16 +688,20 @@ BEGIN
         ('drop_policy'),
         ('finish_artifact'),
         ('flag_of'),
+        ('held_back'),
         ('hold_document'),
         ('in_window'),
         ('instant'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
+        ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('pace'),
         ('pause'),
+        ('pause_document'),
+        ('pause_rule'),
         ('policy_document'),
         ('preview'),
         ('preview_document'),
@@ -709,6 +715,8 @@ BEGIN
         ('refuse'),
         ('release_hold'),
         ('resume'),
+        ('resume_rule'),
+        ('rule_paused'),
         ('run'),
         ('run_begin'),
         ('run_document'),
@@ -852,6 +860,12 @@ BEGIN
     SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
     FROM windrow_dolphinscheduler.control AS c
     WHERE c.paused;
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM windrow_dolphinscheduler.rule_pause AS c;
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM windrow_dolphinscheduler.refusal AS f;
 
     BEGIN
         -- The server does not know a zone.
@@ -926,6 +940,10 @@ FROM windrow_dolphinscheduler.control AS c
 UNION ALL
 SELECT 'windrow_paused', JSON_OBJECT(), c.paused
 FROM windrow_dolphinscheduler.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'workflow_instances'), COUNT(*)
+FROM windrow_dolphinscheduler.rule_pause AS p
+WHERE p.rule = 'workflow_instances'
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler.run AS r

@@ -50,6 +50,8 @@ GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.reap TO `windrow_dolphi_d04c
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.purge TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.pause_rule TO `windrow_dolphi_d04cb0e5_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.resume_rule TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.arm TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.set_policy TO `windrow_dolphi_d04cb0e5_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.drop_policy TO `windrow_dolphi_d04cb0e5_operator`;

@@ -847,6 +847,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_dolphinscheduler.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_dolphinscheduler.rule_paused('workflow_instances') IS NOT NULL THEN
+        RETURN windrow_dolphinscheduler.rule_paused('workflow_instances');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_dolphinscheduler.setting_of('workflow_instances', 'batch_families'),
@@ -976,7 +979,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3e541f60305f]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 45822dfe92c9]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)

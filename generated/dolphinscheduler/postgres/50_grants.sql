@@ -90,6 +90,8 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge_end TO windrow_dolphinsc
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.check_rule TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.pause TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.resume TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.pause_rule TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.resume_rule TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.arm TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.set_policy TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.drop_policy TO windrow_dolphinscheduler_operator;

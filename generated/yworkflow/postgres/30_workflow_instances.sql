@@ -632,6 +632,9 @@ BEGIN
     IF v_run.trigger = 'SCHEDULED' AND NOT windrow_yworkflow.in_window(clock_timestamp()) THEN
         RETURN 'window closed';
     END IF;
+    IF windrow_yworkflow.rule_paused('workflow_instances') IS NOT NULL THEN
+        RETURN windrow_yworkflow.rule_paused('workflow_instances');
+    END IF;
     v_take := least(
         v_progress.batch_families,
         windrow_yworkflow.setting_of('workflow_instances', 'batch_families'),
@@ -761,7 +764,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 58b197fd77fe]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body e0b9a1fc33f5]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)

@@ -10,13 +10,16 @@ RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s', s.system_identifier, d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
     FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.server_identity() IS
-    'System identifier and database; arm() stores it, and a run refuses when it has changed. [body 622c6bb382c8]';
+    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_yworkflow.open_hours AS
@@ -252,12 +255,8 @@ BEGIN
     v_as_of := windrow_yworkflow.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM windrow_yworkflow.control;
-    IF v_control.paused THEN
-        o_refused := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
-        RETURN;
-    END IF;
-    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT windrow_yworkflow.in_window(clock_timestamp()) THEN
-        o_refused := format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_yworkflow.open_hours AS h));
+    o_refused := windrow_yworkflow.held_back(p_options);
+    IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
     IF NOT v_dry_run THEN
@@ -304,7 +303,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5d4fad63300d]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body d180b14d3fd1]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -359,7 +358,7 @@ BEGIN
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
     WHERE r.reason IS NOT NULL
-    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left'
+    ORDER BY r.reason LIKE 'error %' DESC, r.reason = 'cancelled' DESC, r.reason = 'nothing left', r.reason LIKE 'rule %'
     LIMIT 1;
     v_status := CASE
         WHEN v_reason LIKE 'error %' THEN 'failed'
@@ -407,7 +406,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body df78efbbb5f9]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 51c34f65a493]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_result(p_run bigint)
@@ -602,6 +601,10 @@ BEGIN
         RAISE EXCEPTION '%', format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'))
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.resume() first.';
     END IF;
+    IF windrow_yworkflow.rule_paused(v_rule) IS NOT NULL THEN
+        RAISE EXCEPTION '%', windrow_yworkflow.rule_paused(v_rule)
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_yworkflow.resume_rule(…) first.';
+    END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_yworkflow.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.arm() first.';
@@ -616,7 +619,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 65034fc94278]';
+    'Checks the options of purge() and opens the ledger. [body 1836b33f10c4]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -664,7 +667,7 @@ BEGIN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.purge() opens one.';
     END IF;
-    IF (SELECT c.paused FROM windrow_yworkflow.control AS c) THEN
+    IF (SELECT c.paused FROM windrow_yworkflow.control AS c) OR windrow_yworkflow.rule_paused('workflow_instances') IS NOT NULL THEN
         RETURN 'PAUSED';
     END IF;
     v_keys := ARRAY(
@@ -715,7 +718,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body a4ee7c1863f7]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8660ccdaac55]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -872,9 +875,11 @@ AS $windrow$
         armed_rules = ARRAY['workflow_instances'],
         server_identity = windrow_yworkflow.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_yworkflow.orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM windrow_yworkflow.refusal;
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_yworkflow.arm(); [body f60f8191fa11]';
+    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_yworkflow.arm(); [body 5275506df0be]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.set_policy(p_options jsonb)
@@ -1181,15 +1186,18 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('held_back'),
             ('holds_lock'),
             ('in_window'),
             ('is_alive'),
             ('is_own'),
             ('next_batch'),
+            ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('pace'),
             ('pause'),
+            ('pause_rule'),
             ('preview'),
             ('purge'),
             ('purge_begin'),
@@ -1199,6 +1207,8 @@ BEGIN
             ('record_skips'),
             ('release_hold'),
             ('resume'),
+            ('resume_rule'),
+            ('rule_paused'),
             ('run'),
             ('run_begin'),
             ('run_end'),
@@ -1308,6 +1318,12 @@ BEGIN
         FROM windrow_yworkflow.control AS c
         WHERE c.paused
         UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, windrow_yworkflow.rule_paused(p.rule)
+        FROM windrow_yworkflow.rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM windrow_yworkflow.refusal AS f
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1325,7 +1341,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 21f6b18ea8af]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body d6467be669ed]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS
@@ -1334,6 +1350,10 @@ FROM windrow_yworkflow.control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_yworkflow.control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
+FROM unnest(ARRAY['workflow_instances']) AS r(name)
+LEFT JOIN windrow_yworkflow.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_yworkflow.run AS r

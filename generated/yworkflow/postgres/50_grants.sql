@@ -84,6 +84,8 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.purge_end TO windrow_yworkflow_operat
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.check_rule TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.pause TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.resume TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.pause_rule TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.resume_rule TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.arm TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.set_policy TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.drop_policy TO windrow_yworkflow_operator;

@@ -1,7 +1,5 @@
 //! Servers that refuse, vanish or are full, and calls that are interrupted.
 
-use std::path::PathBuf;
-
 use super::{Database, W, client, fill, finish, interrupt, roles, shared, spawn, wait, windrow};
 use windrow::sandbox::{Postgres, Settings, installed};
 
@@ -49,7 +47,7 @@ fn who_may_not_is_told_what_it_takes() {
     ));
     windrow(&database.url_as("maker"), "install SPEC").expect(
         2,
-        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `40_run.sql` are applied", "roles (CREATEROLE)"],
+        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `40_run.sql` are applied", "roles (CREATEROLE)"],
     );
     database.sql("ALTER ROLE maker CREATEROLE");
     windrow(&database.url_as("maker"), "install SPEC").expect(0, &["is installed in"]);
@@ -126,39 +124,6 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
         .without(&["stays"]);
 }
 
-/// A standby below the primary's folder; it ends with this value.
-struct Standby(Postgres);
-
-impl Standby {
-    fn of(primary: &Postgres) -> Standby {
-        let dir = primary.socket_dir().join("standby");
-        // The server's own user makes it: nobody else may start a server on it.
-        let program = format!(
-            "mkdir {dir} && {bin} -h {socket} -p {port} -U postgres -D {dir}/data -R -c fast -N",
-            dir = dir.display(),
-            bin = PathBuf::from(primary.bin("pg_basebackup").get_program()).display(),
-            socket = primary.socket_dir().display(),
-            port = primary.port(),
-        );
-        client(primary, "postgres")
-            .batch_execute(&format!("COPY (SELECT) TO PROGRAM '{program}'"))
-            .expect("a base backup");
-        Standby(
-            Postgres::start(&Settings {
-                keep_at: Some(dir),
-                ..Settings::default()
-            })
-            .expect("a standby starts"),
-        )
-    }
-}
-
-impl Drop for Standby {
-    fn drop(&mut self) {
-        drop(self.0.stop());
-    }
-}
-
 #[test]
 fn a_standby_refuses_and_a_killed_server_loses_nothing() {
     let mut primary = Postgres::start(&Settings::default()).expect("a server starts");
@@ -166,8 +131,8 @@ fn a_standby_refuses_and_a_killed_server_loses_nothing() {
     let mut database = Database::copy(&primary, "history");
     database.slow();
 
-    let standby = Standby::of(&primary);
-    let there = standby.0.url(&database.name, "postgres");
+    let standby = primary.start_replica().expect("a standby starts");
+    let there = standby.url(&database.name, "postgres");
     windrow(&there, "install SPEC").expect(
         2,
         &["error: the server is a standby", "connect to the primary"],
@@ -276,7 +241,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("install SPEC").expect(
         2,
         &[
-            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql` are applied",
+            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql` are applied",
             "caused by: cannot create view windrow_dolphinscheduler.metrics",
             "\"metrics\" is not a view (SQLSTATE 42809)",
             "running `windrow install` again is safe",

@@ -1,0 +1,169 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- rule_pause: rules that runs pass over.
+--# create table {{ control }}.rule_pause
+CREATE TABLE IF NOT EXISTS {{ control }}.rule_pause (
+    rule      varchar(64)  NOT NULL PRIMARY KEY,
+    reason    text,
+    paused_by varchar(400) NOT NULL DEFAULT (USER()),
+    paused_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
+
+-- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
+--# create table {{ control }}.refusal
+CREATE TABLE IF NOT EXISTS {{ control }}.refusal (
+    server varchar(700) NOT NULL PRIMARY KEY,
+    reason text         NOT NULL,
+    since  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
+
+-- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
+--# create procedure {{ control }}.pause_document
+CREATE PROCEDURE {{ control }}.pause_document(IN p_rule varchar(64), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'The pause of a rule as a JSON document; NULL if it is not paused. [body @body@]'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', {{ w::text(x="p.rule") }},
+            ', "reason": ', {{ w::text(x="p.reason") }},
+            ', "paused_by": ', {{ w::text(x="p.paused_by") }},
+            ', "paused_at": ', {{ w::instant(x="p.paused_at") }}, '}'
+        )
+        FROM {{ control }}.rule_pause AS p
+        WHERE p.rule = p_rule
+    );
+END;
+--# create procedure {{ control }}.pause_rule
+CREATE PROCEDURE {{ control }}.pause_rule(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL {{ control }}.pause_rule(''{"rule": "{{ rules.0.name }}", "reason": "audit"}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_reason longtext;
+    DECLARE v_document longtext;
+    SET SESSION timestamp = DEFAULT;
+    CALL {{ control }}.check_options(p_options, '["rule", "reason"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.option_of(p_options, 'reason', v_reason);
+    SET v_reason = LEFT(v_reason, 10000);
+    INSERT INTO {{ control }}.rule_pause (rule, reason, paused_by, paused_at)
+    VALUES (v_rule, v_reason, USER(), UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE
+        reason = v_reason,
+        paused_by = USER(),
+        paused_at = UTC_TIMESTAMP(6);
+    CALL {{ control }}.pause_document(v_rule, v_document);
+    SELECT v_document AS p_result;
+END;
+--# create procedure {{ control }}.resume_rule
+CREATE PROCEDURE {{ control }}.resume_rule(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Ends the pause of a rule and answers it. Example: CALL {{ control }}.resume_rule(''{"rule": "{{ rules.0.name }}"}''); [body @body@]'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_document longtext;
+    CALL {{ control }}.check_options(p_options, '["rule"]');
+    CALL {{ control }}.check_rule(p_options, v_rule);
+    CALL {{ control }}.pause_document(v_rule, v_document);
+    IF v_document IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('rule ', v_rule, ' is not paused'), 'resume() ends a pause of everything');
+    END IF;
+    DELETE FROM {{ control }}.rule_pause WHERE rule = v_rule;
+    SELECT v_document AS p_result;
+END;
+
+-- rule_paused: why a rule is passed over.
+--# create procedure {{ control }}.rule_paused
+CREATE PROCEDURE {{ control }}.rule_paused(IN p_rule varchar(64), OUT o_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body @body@]'
+BEGIN
+    SET o_reason = (
+        SELECT LEFT(CONCAT('rule ', c.rule, ' is ', {{ w::paused(reason="reason") }}), 1000)
+        FROM {{ control }}.rule_pause AS c
+        WHERE c.rule = p_rule
+    );
+END;
+
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
+--# create procedure {{ control }}.note_refusal
+CREATE PROCEDURE {{ control }}.note_refusal(IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body @body@]'
+BEGIN
+    DECLARE v_server varchar(700);
+    DECLARE v_known text;
+    CALL {{ control }}.server_identity(v_server);
+    SET v_known = (SELECT r.reason FROM {{ control }}.refusal AS r WHERE r.server = v_server);
+    IF p_reason IS NULL AND v_known IS NOT NULL THEN
+        DELETE FROM {{ control }}.refusal WHERE server = v_server;
+    ELSEIF NOT p_reason <=> v_known THEN
+        INSERT INTO {{ control }}.refusal (server, reason, since)
+        VALUES (v_server, p_reason, UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            reason = p_reason,
+            since = UTC_TIMESTAMP(6);
+    END IF;
+END;
+
+-- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
+-- error: a replica that was promoted, a restored copy or another node of a cluster would fill the ledger with them.
+--# create procedure {{ control }}.held_back
+CREATE PROCEDURE {{ control }}.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body @body@]'
+BEGIN
+    DECLARE v_armed    boolean;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    DECLARE v_paused   boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_open     boolean;
+    SELECT c.armed, c.server_identity, c.paused, {{ w::paused() }}
+    INTO v_armed, v_armed_on, v_paused, v_text
+    FROM {{ control }}.control AS c;
+    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
+        SET o_refused = 'the server is read-only';
+    ELSEIF v_paused THEN
+        SET o_refused = v_text;
+    ELSE
+        -- Not one of the rules may be worked on.
+        CALL {{ control }}.option_of(p_options, 'rule', v_text);
+        SELECT IF(
+            COUNT(p.rule) = COUNT(*),
+            GROUP_CONCAT('rule ', p.rule, ' is ', {{ w::paused(c="p", reason="reason") }} ORDER BY r.position SEPARATOR '; '),
+            NULL
+        )
+        INTO o_refused
+        FROM (
+{%- for rule in rules %}
+            SELECT {{ rule.literal }} AS rule, {{ loop.index }} AS position{% if not loop.last %}
+            UNION ALL{% endif %}
+{%- endfor %}
+        ) AS r
+        LEFT JOIN {{ control }}.rule_pause AS p ON p.rule = r.rule
+        WHERE r.rule = COALESCE(v_text, r.rule);
+    END IF;
+    CALL {{ control }}.option_of(p_options, 'trigger', v_text);
+    IF v_text = 'SCHEDULED' AND NOT o_refused <=> 'the server is read-only' THEN
+        IF o_refused IS NULL AND NOT p_dry_run THEN
+            CALL {{ control }}.server_identity(v_identity);
+            IF NOT v_armed THEN
+                SET o_refused = 'not armed: nothing is deleted before someone said so';
+            ELSEIF NOT v_armed_on <=> v_identity THEN
+                SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
+            END IF;
+        END IF;
+        IF o_refused IS NULL THEN
+            CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
+            IF NOT v_open THEN
+                SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM {{ control }}.open_hours AS h;
+            END IF;
+        END IF;
+        CALL {{ control }}.note_refusal(o_refused);
+    END IF;
+END;

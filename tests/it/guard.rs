@@ -1,0 +1,408 @@
+//! What holds runs back: pauses of single rules, and servers where nobody armed windrow: restored copies and promoted
+//! standbys. What replicas of MySQL and MariaDB do is in `events`, that a restart disarms nothing in `crash`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::failure;
+use windrow::graph::Graph;
+use windrow::lint;
+use windrow::sandbox::mysql::{Flavour, Mysql};
+use windrow::sandbox::{self, Postgres};
+
+use crate::support::database;
+use crate::support::installation::{
+    self, Installation, Session, apply, bundle, call, connect, on_every_server,
+};
+
+on_every_server!(
+    a_paused_rule_is_passed_over,
+    a_restored_copy_waits_until_somebody_arms_it,
+);
+
+/// Two rules of one table each.
+const SPEC: &str = r#"
+name     = "guard"
+schedule = "1 seconds"
+
+[tables]
+jobs   = { key = "id integer" }
+events = { key = "id integer" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "jobs"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 1 }
+
+[rules.events]
+strategy  = "end-time"
+root      = "events"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 1 }
+"#;
+
+fn graph() -> Graph {
+    let (graph, findings) = lint::load(SPEC);
+    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+}
+
+fn schema() -> String {
+    ["jobs", "events"]
+        .map(|table| {
+            format!("CREATE TABLE {table} (id integer PRIMARY KEY, state varchar(20), ended timestamp NULL);\n")
+        })
+        .concat()
+}
+
+/// In each table three rows that are long due, and one that has no end.
+fn rows() -> String {
+    ["jobs", "events"]
+        .map(|table| {
+            format!(
+                "INSERT INTO {table} (id, state, ended) VALUES (1, 'done', '2025-01-01 00:00:00'), (2, 'done', '2025-01-02 00:00:00'),
+                 (3, 'done', '2025-01-03 00:00:00'), (4, 'running', NULL);\n"
+            )
+        })
+        .concat()
+}
+
+fn installed(dialect: Dialect) -> Installation {
+    let mut installation = Installation::of(dialect, &schema(), &graph());
+    installation.execute(&rows());
+    installation.arm();
+    installation
+}
+
+fn left(installation: &mut Installation, table: &str) -> i64 {
+    installation.number(&format!("SELECT COUNT(*) FROM {table}"))
+}
+
+const SCHEDULED: &str = r#"{"trigger": "SCHEDULED"}"#;
+
+fn scheduled(installation: &mut Installation) -> Value {
+    let options = serde_json::from_str(SCHEDULED).expect("options");
+    installation.run(options).expect("a run, or a refusal")
+}
+
+#[track_caller]
+fn assert_paused(reason: &Value, rule: &str, why: &str) {
+    let reason = reason.as_str().unwrap_or_default();
+    assert!(
+        reason.starts_with(&format!("rule {rule} is paused by ")) && reason.ends_with(why),
+        "{reason}"
+    );
+}
+
+fn a_paused_rule_is_passed_over(dialect: Dialect) {
+    let mut installation = installed(dialect);
+    // The first deletion of the first rule lets someone pause it: the run goes on with the other.
+    let pause = "INSERT INTO W.rule_pause (rule, reason) SELECT 'jobs', 'enough' FROM W.control WHERE NOT EXISTS (SELECT 1 FROM W.rule_pause)";
+    installation.execute(&match dialect {
+        Dialect::Postgres => format!(
+            "CREATE FUNCTION public.enough() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$ BEGIN {pause}; RETURN NULL; END $$;
+             CREATE TRIGGER enough AFTER DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION public.enough()"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("CREATE TRIGGER enough AFTER DELETE ON jobs FOR EACH ROW {pause}")
+        }
+    });
+    let run = scheduled(&mut installation);
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_paused(&run["reason"], "jobs", ": enough");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    assert_eq!(run["rules"][1]["families"], 3, "{run}");
+    installation.execute(match dialect {
+        Dialect::Postgres => "DROP TRIGGER enough ON jobs",
+        Dialect::Mysql | Dialect::Mariadb => "DROP TRIGGER enough",
+    });
+
+    // Who pauses it again gives another reason, and a run that asks for nothing else does not start.
+    let pause = json!({"rule": "jobs", "reason": "audit"});
+    let answer = installation.call("pause_rule", pause).expect("a pause");
+    assert_eq!(
+        (&answer["rule"], &answer["reason"]),
+        (&json!("jobs"), &json!("audit"))
+    );
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["rows"]),
+        (&json!("stopped"), &json!(0))
+    );
+    assert_paused(&run["reason"], "jobs", ": audit");
+    let run = installation
+        .run(json!({"rule": "jobs"}))
+        .expect("a refusal");
+    assert_eq!(run["status"], "refused", "{run}");
+    assert_paused(&run["reason"], "jobs", ": audit");
+    let error = installation.purge(json!({"rule": "jobs", "key": [2]}));
+    assert_eq!(
+        failure::sqlstate(&error.expect_err("a pause")),
+        Some("55000")
+    );
+    assert_eq!(left(&mut installation, "jobs"), 3);
+
+    // With every rule paused no scheduled run starts; that is written down once, and not in the ledger.
+    let pause = json!({"rule": "events", "reason": null});
+    installation.call("pause_rule", pause).expect("a pause");
+    let runs = installation.number("SELECT COUNT(*) FROM W.run");
+    let mut since = Vec::new();
+    for _ in 0..2 {
+        let refused = scheduled(&mut installation);
+        assert_eq!(refused["status"], "refused", "{refused}");
+        assert_paused(&refused["reason"], "jobs", ": no reason given");
+        since.push(installation.rows("SELECT reason, CAST(since AS char(40)) FROM W.refusal"));
+    }
+    assert!(since[0].len() == 1 && since[0] == since[1], "{since:?}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM W.run"), runs);
+    let metrics = "SELECT COUNT(*) FROM W.metrics WHERE name = 'windrow_rule_paused' AND value = 1";
+    assert_eq!(installation.number(metrics), 2);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let told = verify["checks"].as_array().expect("checks").iter();
+    let told: Vec<&Value> = told
+        .filter(|check| check["check"] == "paused" || check["check"] == "refused")
+        .collect();
+    let named = |name: &str| told.iter().any(|check| check["object"] == name);
+    assert!(
+        told.len() == 3 && named("events") && named("jobs"),
+        "{told:?}"
+    );
+
+    for rule in ["jobs", "events"] {
+        let resume = installation.call("resume_rule", json!({"rule": rule}));
+        assert_eq!(resume.expect("a resumption")["rule"], rule);
+    }
+    let error = installation.call("resume_rule", json!({"rule": "jobs"}));
+    assert_eq!(
+        failure::sqlstate(&error.expect_err("no pause")),
+        Some("22023")
+    );
+    let run = scheduled(&mut installation);
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["families"]),
+        (&json!("done"), &json!(2))
+    );
+    assert_eq!(left(&mut installation, "jobs"), 1);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
+}
+
+/// Another server with what a dump of an installation brings there.
+enum Copy {
+    Postgres(Postgres),
+    Mysql(Mysql),
+}
+
+impl Copy {
+    fn of(installation: &Installation) -> Copy {
+        let (name, control) = (&installation.name, &installation.control);
+        if installation.dialect == Dialect::Postgres {
+            let source = database::server();
+            let copy = Postgres::start(&sandbox::Settings::default()).expect("a server");
+            pipe(
+                source.bin("pg_dumpall").arg("--roles-only"),
+                &mut copy.bin("psql"),
+            );
+            pipe(
+                source.bin("pg_dump").args(["--create", name]),
+                &mut copy.bin("psql"),
+            );
+            return Copy::Postgres(copy);
+        }
+        let source = installation::server(installation.dialect);
+        let flavour = source.flavour();
+        let copy = Mysql::start(&sandbox::mysql::Settings {
+            events: true,
+            ..sandbox::mysql::Settings::new(flavour)
+        });
+        let copy = copy.expect("a server");
+        let graph = Graph {
+            name: control.trim_start_matches("windrow_").to_owned(),
+            database: name.clone(),
+            ..graph()
+        };
+        let mut bundle = bundle(installation.dialect, &graph);
+        if flavour == Flavour::Mariadb {
+            // Its core packages, which the tests use, have no program that dumps: the same statements, and then all rows.
+            let mut session = connect(&copy.url("mysql", "root"));
+            let create = format!("CREATE DATABASE {name}; USE {name}; {}", schema());
+            session.execute(&create).expect("tables");
+            apply(&mut session, &bundle);
+            let rows = rows_of(source, name) + &rows_of(source, control);
+            session.execute(&rows).expect("rows");
+            return Copy::Mysql(copy);
+        }
+        let mut dump = source.bin("mysqldump");
+        dump.args(["--routines", "--events", "--set-gtid-purged=OFF"]);
+        pipe(
+            dump.args(["--databases", name, control]),
+            &mut copy.client(),
+        );
+        // Roles are not in a dump: whoever restores one makes them.
+        for file in &mut bundle.files {
+            let of_grants = file.path.ends_with("/50_grants.sql");
+            file.statements.retain(|statement| {
+                let what = &statement.what;
+                of_grants || what.starts_with("create role") || what.starts_with("grant ")
+            });
+        }
+        apply(&mut connect(&copy.url("mysql", "root")), &bundle);
+        Copy::Mysql(copy)
+    }
+
+    fn connect(&self, name: &str) -> Session {
+        connect(&match self {
+            Copy::Postgres(server) => server.url(name, "postgres"),
+            Copy::Mysql(server) => server.url(name, "root"),
+        })
+    }
+}
+
+/// All rows of a database of MariaDB, as statements that write them.
+fn rows_of(server: &Mysql, database: &str) -> String {
+    let selects = server.query(&format!(
+        "SELECT CONCAT('SELECT CONCAT(''REPLACE INTO ', t.table_schema, '.', t.table_name, ' VALUES ('', CONCAT_WS('','', ',
+             GROUP_CONCAT('QUOTE(`', c.column_name, '`)' ORDER BY c.ordinal_position), '), '');'') FROM ', t.table_schema, '.', t.table_name)
+         FROM information_schema.tables AS t JOIN information_schema.columns AS c USING (table_schema, table_name)
+         WHERE t.table_schema = '{database}' AND t.table_type = 'BASE TABLE' GROUP BY t.table_schema, t.table_name"
+    ));
+    let selects = selects.expect("the tables");
+    let rows = selects.lines().map(|select| server.query(select));
+    rows.map(|rows| rows.expect("rows")).collect()
+}
+
+/// What one program says, to another.
+fn pipe(from: &mut Command, to: &mut Command) {
+    let said = from.output().expect("a dump");
+    assert!(
+        said.status.success(),
+        "{}",
+        String::from_utf8_lossy(&said.stderr)
+    );
+    let mut reader = to
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a client");
+    let mut input = reader.stdin.take().expect("an input");
+    input.write_all(&said.stdout).expect("all is read");
+    drop(input);
+    let read = reader.wait_with_output().expect("an end");
+    assert!(
+        read.status.success(),
+        "{}",
+        String::from_utf8_lossy(&read.stderr)
+    );
+}
+
+fn number(session: &mut Session, sql: &str) -> i64 {
+    let rows = session.query(sql, &[]).expect("a number");
+    let text = rows[0][0].as_deref().expect("a number");
+    text.parse().expect("a number")
+}
+
+/// Waits for what the scheduler does; without one, for what its call does.
+#[track_caller]
+fn until(session: &mut Session, dialect: Dialect, control: &str, sql: &str) {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while number(session, sql) == 0 {
+        assert!(Instant::now() < deadline, "{sql}");
+        if dialect == Dialect::Postgres {
+            let options = serde_json::from_str(SCHEDULED).expect("options");
+            call(session, dialect, control, "run", &options).expect("no error");
+        } else {
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Refused without an error where the scheduler calls, with one where a person does, until somebody arms it.
+fn check_refusal(session: &mut Session, dialect: Dialect, control: &str) {
+    let known = number(session, &format!("SELECT COUNT(*) FROM {control}.run"));
+    let refused = format!(
+        "SELECT COUNT(*) FROM {control}.refusal WHERE reason LIKE 'armed on another server%'"
+    );
+    until(session, dialect, control, &refused);
+    for (routine, options) in [
+        ("run", json!({})),
+        ("purge", json!({"rule": "jobs", "key": [1]})),
+    ] {
+        let error = call(session, dialect, control, routine, &options);
+        assert_eq!(failure::sqlstate(&error.expect_err(routine)), Some("55000"));
+    }
+    assert_eq!(
+        number(session, &format!("SELECT COUNT(*) FROM {control}.run")),
+        known
+    );
+    assert_eq!(number(session, "SELECT COUNT(*) FROM jobs"), 4);
+
+    session
+        .execute(&format!("CALL {control}.arm()"))
+        .expect("armed");
+    let done = format!("SELECT COUNT(*) FROM {control}.run WHERE {control}.run.status = 'done'");
+    until(session, dialect, control, &done);
+    assert_eq!(number(session, "SELECT COUNT(*) FROM jobs"), 1);
+    assert_eq!(number(session, &refused), 0);
+}
+
+fn a_restored_copy_waits_until_somebody_arms_it(dialect: Dialect) {
+    let mut installation = installed(dialect);
+    let copy = Copy::of(&installation);
+    let mut session = copy.connect(&installation.name);
+    check_refusal(&mut session, dialect, &installation.control);
+    // Where it comes from, nothing has changed.
+    assert_eq!(left(&mut installation, "jobs"), 4);
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+}
+
+/// A standby shares the identifier of its primary, for good: the timeline tells them apart, from the promotion on.
+#[test]
+fn a_promoted_standby_waits_until_somebody_arms_it() {
+    let dialect = Dialect::Postgres;
+    let primary = Postgres::start(&sandbox::Settings::default()).expect("a server");
+    let mut there = connect(&primary.url("postgres", "postgres"));
+    there.execute(&(schema() + &rows())).expect("tables");
+    apply(&mut there, &bundle(dialect, &graph()));
+    let control = "windrow_guard";
+    there
+        .execute(&format!("CALL {control}.arm()"))
+        .expect("armed");
+
+    let standby = primary.start_replica().expect("a standby");
+    let mut here = connect(&standby.url("postgres", "postgres"));
+    let error = call(&mut here, dialect, control, "run", &json!({}));
+    assert_eq!(
+        failure::sqlstate(&error.expect_err("a standby")),
+        Some("25006")
+    );
+    let promoted = here
+        .query("SELECT pg_promote(true, 60)", &[])
+        .expect("a promotion");
+    assert_eq!(promoted[0][0].as_deref(), Some("true"));
+    let identity = format!("SELECT {control}.server_identity()");
+    let identity = |session: &mut Session| {
+        let rows = session.query(&identity, &[]).expect("an identity");
+        let text = rows[0][0].clone().expect("an identity");
+        let parts = text.split('/').map(str::to_owned);
+        parts.collect::<Vec<_>>()
+    };
+    // The checkpoint that ends the recovery may still be to come: what is told before it and after it is the same.
+    let before = identity(&mut here);
+    here.execute("CHECKPOINT").expect("a checkpoint");
+    assert_eq!(identity(&mut here), before);
+    let known = identity(&mut there);
+    assert_eq!(known[0], before[0]);
+    assert_eq!((known[1].as_str(), before[1].as_str()), ("1", "2"));
+    check_refusal(&mut here, dialect, control);
+
+    let run = call(&mut there, dialect, control, "run", &json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+}

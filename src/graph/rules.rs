@@ -499,7 +499,9 @@ fn raw_query(written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String
     let sql = written.get_ref().trim();
     let first = sql.split_whitespace().next().unwrap_or_default();
     if first.eq_ignore_ascii_case("select")
-        && ![";", "$$", "$windrow$", "--"].iter().any(|end| sql.contains(end))
+        && ![";", "$$", "$windrow$", "--"]
+            .iter()
+            .any(|end| sql.contains(end))
     {
         return Some(sql.to_owned());
     }

@@ -4,6 +4,7 @@
 //! diagnostics; a graph without errors is always fit to be planned.
 
 mod case;
+mod heartbeat;
 mod names;
 mod rules;
 mod tables;
@@ -44,6 +45,8 @@ pub struct Graph {
     pub schedule: String,
     /// When scheduled runs may work; never empty.
     pub windows: Vec<Window>,
+    /// Where replicas say how far they are.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// A span of the clock on some days of the week. A time of the clock that comes twice, as the clock is put back, is in it
@@ -542,6 +545,17 @@ pub struct Newest {
     pub of: Vec<Condition>,
 }
 
+/// A table with a row for each replica, and the instant up to which it has got, written back to this server.
+#[derive(Clone, Debug)]
+pub struct Heartbeat {
+    /// Its schema or database; none: that of the application's tables.
+    pub schema: Option<String>,
+    /// Its name.
+    pub table: String,
+    /// The column with the instant, in UTC.
+    pub column: String,
+}
+
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -678,6 +692,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     tables::check_reached(spec, text, &resolved, &mut diagnostics);
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
+    let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);
     let graph = Graph {
         title: value(&spec.title, &name),
         dialects,
@@ -687,6 +702,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         time_zone: value(&spec.time_zone, "UTC"),
         schedule: value(&spec.schedule, "7 * * * *"),
         windows,
+        heartbeat,
         name,
         tables: resolved.tables,
         ignored,

@@ -1264,7 +1264,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         by_calendar: rules.iter().any(|rule| rule.calendar),
         no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
         definitions: definitions(graph, dialect),
-        throttles: settings::throttles(graph, dialect),
+        throttles: settings::throttles(graph, dialect, home(graph, dialect)),
         settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
         control,
@@ -1725,7 +1725,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
-        settings: settings::views(purge.rule, rule, dialect),
+        settings: settings::views(purge.rule, rule, dialect, graph.heartbeat.is_some()),
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",
             rule.name,

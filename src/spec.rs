@@ -72,6 +72,12 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "always"), example = &"mon-fri 22:00-06:00 Europe/Berlin")]
     pub windows: Option<Spanned<Names>>,
+    /// The column, `table.column` or `schema.table.column`, in which each replica says in a row of its own up to which
+    /// instant it has got, in UTC. What writes it there is not windrow's. `max_replica_lag` asks it; MySQL and MariaDB do
+    /// not know their replicas.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"ops.heartbeat.seen_at")]
+    pub heartbeat: Option<Text>,
     /// The managed tables. A row goes with any of its parents.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Table>")]
@@ -463,7 +469,7 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 0, max = 10_000), extend("default" = 0), example = &100)]
     pub nice: Option<Spanned<i64>>,
-    /// How far a replica may be behind before a batch waits for it, on PostgreSQL.
+    /// How far a replica may be behind before a batch waits for it. On MySQL and MariaDB by the spec's `heartbeat`.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), example = &"30s")]
     pub max_replica_lag: Option<Text>,

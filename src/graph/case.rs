@@ -43,6 +43,8 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         rules,
         schedule: _,
         windows: _,
+        // It is not the application's.
+        heartbeat: _,
     } = graph;
     let mut found: Vec<&mut String> = Vec::new();
     found.extend(tables.iter_mut().flat_map(of_table));

@@ -150,6 +150,12 @@ the same rule, so that some would go and set free what they kept a moment before
 will do. A row goes with a family or keeps one.",
     ),
     (
+        "lag-without-heartbeat",
+        "\
+PostgreSQL knows its replicas. A server of MySQL or MariaDB does not know how far another one has got that reads from it: \
+`heartbeat` names a column in which each replica has its say, and without it `max_replica_lag` would never make a run wait.",
+    ),
+    (
         "malformed-text",
         "\
 Some texts have a small grammar: a key is `column type`; a parent is `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or `a, b -> table(a, b)`; a \

@@ -32,9 +32,21 @@ pub(super) struct SettingView {
 pub(super) struct ThrottlesView {
     /// The queries of the spec, by rule.
     queries: Vec<QueryView>,
+    heartbeat: Option<HeartbeatView>,
     /// Whether the owner role must see the sessions of others, and the history list.
     sees_sessions: bool,
     sees_history: bool,
+}
+
+/// The table in which replicas say how far they are.
+#[derive(Serialize)]
+struct HeartbeatView {
+    /// Its schema, quoted, where it is not the application's.
+    schema: Option<String>,
+    table: String,
+    column: String,
+    /// What people read, within a literal.
+    name: String,
 }
 
 /// A raw query of a rule, indented.
@@ -44,8 +56,14 @@ struct QueryView {
     sql: String,
 }
 
-/// What the rules of a spec declare.
-pub(super) fn throttles(graph: &Graph, dialect: Dialect) -> ThrottlesView {
+/// What a spec declares; `home` is the schema of the application's tables.
+pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> ThrottlesView {
+    let heartbeat = graph.heartbeat.as_ref().map(|it| HeartbeatView {
+        schema: it.schema.as_ref().map(|schema| dialect.ident(schema)),
+        table: dialect.qualified(it.schema.as_deref().unwrap_or(home), &it.table),
+        column: dialect.ident(&it.column),
+        name: it.table.clone(),
+    });
     let query = |rule: &Rule| {
         let lines = rule.limits.wait_while_sql.as_ref()?.lines();
         let lines: Vec<String> = lines.map(|line| format!("            {line}")).collect();
@@ -56,6 +74,7 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect) -> ThrottlesView {
     };
     let declared = |what: fn(&Limits) -> bool| graph.rules.iter().any(|rule| what(&rule.limits));
     ThrottlesView {
+        heartbeat,
         queries: graph.rules.iter().filter_map(query).collect(),
         sees_sessions: declared(|it| {
             it.max_replica_lag > 0 || it.max_replica_wal > 0 || it.max_active_sessions > 0
@@ -64,8 +83,14 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect) -> ThrottlesView {
     }
 }
 
-/// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules.
-pub(super) fn views(place: usize, rule: &Rule, dialect: Dialect) -> Vec<SettingView> {
+/// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules,
+/// `heartbeat` whether replicas say how far they are.
+pub(super) fn views(
+    place: usize,
+    rule: &Rule,
+    dialect: Dialect,
+    heartbeat: bool,
+) -> Vec<SettingView> {
     let Limits {
         batch_families,
         run_families,
@@ -102,16 +127,13 @@ pub(super) fn views(place: usize, rule: &Rule, dialect: Dialect) -> Vec<SettingV
         limit("nice", "percent", nice, 10_000),
     ]);
     // The others do not know how far their replicas are.
+    if dialect == Dialect::Postgres || heartbeat {
+        let lag = limit("max_replica_lag", "seconds", max_replica_lag, 1_000_000);
+        views.push(lag);
+    }
     if dialect == Dialect::Postgres {
-        views.extend([
-            limit("max_replica_lag", "seconds", max_replica_lag, 1_000_000),
-            limit(
-                "max_replica_wal",
-                "megabytes",
-                max_replica_wal,
-                1_000_000_000,
-            ),
-        ]);
+        let most = 1_000_000_000;
+        views.push(limit("max_replica_wal", "megabytes", max_replica_wal, most));
     }
     views.extend([
         limit(

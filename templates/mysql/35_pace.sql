@@ -17,15 +17,24 @@ END;
 
 -- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off.
 --# create procedure {{ control }}.throttle
-CREATE PROCEDURE {{ control }}.throttle(IN p_rule varchar(64), IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
+CREATE PROCEDURE {{ control }}.throttle(IN p_rule varchar(64), {% if throttles.heartbeat %}IN p_lag bigint, {% endif %}IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a batch of p_rule would wait for now, by the limits max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL {{ control }}.throttle(''{{ rules.0.name }}'', 40, 1000000, @reason); [body @body@]'
+COMMENT 'What a batch of p_rule would wait for now, by the limits {% if throttles.heartbeat %}max_replica_lag (seconds), {% endif %}max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL {{ control }}.throttle(''{{ rules.0.name }}'', {% if throttles.heartbeat %}30, {% endif %}40, 1000000, @reason); [body @body@]'
 throttle: BEGIN
     DECLARE v_found bigint;
 {%- if throttles.queries %}
     DECLARE v_said  double;
 {%- endif %}
     SET o_reason = NULL;
+{%- if throttles.heartbeat %}
+    IF p_lag > 0 THEN
+        SELECT TIMESTAMPDIFF(SECOND, MIN(h.{{ throttles.heartbeat.column }}), UTC_TIMESTAMP(6)) INTO v_found FROM {{ throttles.heartbeat.table }} AS h;
+        IF v_found IS NULL OR v_found > p_lag THEN
+            SET o_reason = CONCAT('the slowest replica in {{ throttles.heartbeat.name }}, which is ', COALESCE(v_found, 'unknown'), ' seconds behind (max_replica_lag ', p_lag, ')');
+            LEAVE throttle;
+        END IF;
+    END IF;
+{%- endif %}
     IF p_active > 0 THEN
         -- This session is one of them.
         SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM {% if maria %}information_schema{% else %}performance_schema{% endif %}.global_status AS v WHERE v.variable_name = 'Threads_running';
@@ -94,6 +103,9 @@ BEGIN
     DECLARE v_target        bigint;
     DECLARE v_rate          bigint;
     DECLARE v_nice          bigint;
+{%- if throttles.heartbeat %}
+    DECLARE v_lag           bigint;
+{%- endif %}
     DECLARE v_active        bigint;
     DECLARE v_snapshot      bigint;
     DECLARE v_took          bigint;
@@ -121,8 +133,8 @@ BEGIN
         SELECT
             MAX(IF(s.name = 'run_rows', s.value, 0)), MAX(IF(s.name = 'target_batch', s.value, 0)),
             MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0)),
-            MAX(IF(s.name = 'max_active_sessions', s.value, 0)), MAX(IF(s.name = 'max_old_snapshot', s.value, 0))
-        INTO v_run_rows, v_target, v_rate, v_nice, v_active, v_snapshot
+            {% if throttles.heartbeat %}MAX(IF(s.name = 'max_replica_lag', s.value, 0)), {% endif %}MAX(IF(s.name = 'max_active_sessions', s.value, 0)), MAX(IF(s.name = 'max_old_snapshot', s.value, 0))
+        INTO v_run_rows, v_target, v_rate, v_nice, {% if throttles.heartbeat %}v_lag, {% endif %}v_active, v_snapshot
         FROM {{ control }}.settings AS s
         WHERE s.rule = p_rule;
         IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
@@ -158,7 +170,7 @@ BEGIN
             );
             SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_rest_until) / 1000000;
         ELSE
-            CALL {{ control }}.throttle(p_rule, v_active, v_snapshot, v_reason);
+            CALL {{ control }}.throttle(p_rule, {% if throttles.heartbeat %}v_lag, {% endif %}v_active, v_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
         END IF;
         IF v_reason IS NOT NULL THEN

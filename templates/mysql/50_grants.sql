@@ -55,6 +55,10 @@ GRANT SELECT ON mysql.proc TO {{ owner }};
 GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
 {%- endif %}
 
+{%- if throttles.heartbeat %}
+--# grant select on {{ throttles.heartbeat.name }}
+GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
+{%- endif %}
 {%- if throttles.sees_history and not maria %}
 -- The spec has runs wait for old snapshots: the length of the history list is for those only who may see all processes.
 --# grant process to {{ owner }}

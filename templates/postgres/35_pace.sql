@@ -28,6 +28,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.throttle(p_rule text, p_lag bigint, p_w
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO {{ control }}_owner';
@@ -50,6 +51,12 @@ BEGIN
         IF FOUND THEN
             RETURN format('replica %s, which is %s seconds behind (max_replica_lag %s)', v_name, v_found, p_lag);
         END IF;
+{%- if throttles.heartbeat %}
+        SELECT extract(epoch FROM clock_timestamp() - min(h.{{ throttles.heartbeat.column }})) INTO v_found FROM {{ throttles.heartbeat.table }} AS h;
+        IF v_found IS NULL OR v_found > p_lag THEN
+            RETURN format('the slowest replica in {{ throttles.heartbeat.name }}, which is %s seconds behind (max_replica_lag %s)', coalesce(v_found::text, 'unknown'), p_lag);
+        END IF;
+{%- endif %}
     END IF;
     IF p_wal > 0 THEN
         -- A replica that is away is not in the list of replicas; its slot keeps the WAL for it.

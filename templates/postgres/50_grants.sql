@@ -43,6 +43,15 @@ GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;
 --# grant lock on {{ root.name }}
 GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ control }}_owner;
 {% endfor %}
+{% if throttles.heartbeat -%}
+{% if throttles.heartbeat.schema -%}
+--# grant usage on schema {{ throttles.heartbeat.schema }}
+GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ control }}_owner;
+{% endif -%}
+--# grant select on {{ throttles.heartbeat.name }}
+GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ control }}_owner;
+
+{% endif -%}
 {% if throttles.sees_sessions -%}
 -- The spec has runs wait for replicas or for the load: who may not see the sessions of others knows of neither.
 --# grant pg_read_all_stats to {{ control }}_owner

@@ -5,8 +5,9 @@ use std::thread;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use windrow::demo::dolphinscheduler as demo;
 use windrow::dialect::Dialect;
-use windrow::graph::{Graph, Shared};
+use windrow::graph::Shared;
 
 use crate::support::graphs::{dolphinscheduler, with_limits};
 use crate::support::history::until;
@@ -45,15 +46,15 @@ fn next_batch(installation: &mut Installation, size: i64, took: i64, target: i64
 
 /// An installation with a policy under which families are long due.
 fn armed(dialect: Dialect) -> Installation {
-    armed_with(dialect, &dolphinscheduler(Shared::Closed))
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    with_policy(&mut installation);
+    installation
 }
 
-fn armed_with(dialect: Dialect, graph: &Graph) -> Installation {
-    let mut installation = Installation::armed(dialect, graph);
+fn with_policy(installation: &mut Installation) {
     installation
         .set_policy(json!({"scope": "1", "retention": "30d", "artifacts": false}))
         .expect("a policy");
-    installation
 }
 
 /// Adds families of one row each; what was there before is gone.
@@ -211,9 +212,22 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
         )
     };
     let limits = format!(
-        "max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
+        "max_replica_lag = \"1h\", max_active_sessions = 5000, max_old_snapshot = 1000000000, wait_while_sql = \"{gate}\","
     );
-    let mut installation = armed_with(dialect, &with_limits(&limits));
+    let schema = match postgres {
+        true => demo::SCHEMA_34,
+        false => demo::mysql::SCHEMA_34,
+    };
+    let heartbeat =
+        "CREATE TABLE heartbeat (replica varchar(20) PRIMARY KEY, seen_at timestamp NULL);\n";
+    let mut installation = Installation::of(
+        dialect,
+        &format!("{schema}{heartbeat}"),
+        &with_limits(&limits, "heartbeat.seen_at"),
+    );
+    installation.arm();
+    with_policy(&mut installation);
+    installation.execute("INSERT INTO heartbeat VALUES ('a', '2037-01-01'), ('b', '2037-01-01')");
     add(&mut installation, 3);
     installation.execute(close);
     let query = "the query of the spec, which says true";
@@ -241,6 +255,15 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
         installation.execute(&format!("GRANT pg_read_all_stats TO {owner}"));
     }
     set(&mut installation, &[("max_active_sessions", 5_000)]);
+
+    // A replica that has not got far.
+    installation.execute("UPDATE heartbeat SET seen_at = '2020-01-01' WHERE replica = 'b'");
+    wait_for(
+        &mut installation,
+        "the slowest replica in heartbeat, which is ",
+        " seconds behind (max_replica_lag 3600)",
+    );
+    installation.execute("UPDATE heartbeat SET seen_at = '2037-01-01'");
 
     // A session that may still want to see what others have changed since.
     let mut reader = installation.connect();
@@ -270,10 +293,7 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
             installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
             installation.execute("SELECT pg_switch_wal()");
         }
-        set(
-            &mut installation,
-            &[("max_replica_wal", 1), ("max_replica_lag", 3_600)],
-        );
+        set(&mut installation, &[("max_replica_wal", 1)]);
         wait_for(
             &mut installation,
             &format!("replication slot {slot}, which is "),

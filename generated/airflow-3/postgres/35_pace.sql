@@ -26,6 +26,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.throttle(p_rule text, p_lag bigint,
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO windrow_airflow_3_owner';

@@ -26,6 +26,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.throttle(p_rule text, p_lag
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO windrow_camunda7_end_time_owner';

@@ -68,11 +68,16 @@ pub(crate) fn with_windows(windows: &str) -> Graph {
     load(&text, Shared::Closed)
 }
 
-/// The same with further limits, as a spec writes them, each with a comma behind it.
-pub(crate) fn with_limits(limits: &str) -> Graph {
+/// The same with further limits, as a spec writes them, each with a comma behind it, and with a heartbeat.
+pub(crate) fn with_limits(limits: &str, heartbeat: &str) -> Graph {
     let begin = "limits     = {";
     assert!(DOLPHINSCHEDULER.contains(begin));
-    let text = DOLPHINSCHEDULER.replace(begin, &format!("{begin} {limits}"));
+    let text = DOLPHINSCHEDULER
+        .replace(begin, &format!("{begin} {limits}"))
+        .replace(
+            "[tables]",
+            &format!("heartbeat = \"{heartbeat}\"\n[tables]"),
+        );
     load(&text, Shared::Closed)
 }
 

@@ -1,0 +1,49 @@
+//! The table in which replicas say how far they are, for servers that cannot be asked.
+
+use super::Heartbeat;
+use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
+use crate::spec::{Spec, in_file_order};
+
+/// The heartbeat of a spec; `dialects` are those that it is for.
+pub(super) fn resolve(
+    spec: &Spec,
+    dialects: &[Dialect],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Heartbeat> {
+    let Some(written) = &spec.heartbeat else {
+        let silent = dialects.iter().any(|it| *it != Dialect::Postgres);
+        for (_, rule) in in_file_order(&spec.rules) {
+            if let Some(lag) = rule.limits.max_replica_lag.as_ref().filter(|_| silent) {
+                diagnostics.push(Diagnostic::error(
+                    "lag-without-heartbeat",
+                    lag.span(),
+                    "MySQL and MariaDB do not know how far their replicas are behind",
+                    "name the column in which they say so: `heartbeat = \"table.column\"`, or list under `dialects` those that the spec is for",
+                ));
+            }
+        }
+        return None;
+    };
+    let parts: Vec<&str> = written.get_ref().split('.').collect();
+    let named = |part: &&str| !part.is_empty() && !part.contains([' ', '"', '`', '\'', '\\', '%']);
+    let (schema, table, column) = match parts[..] {
+        [table, column] => (None, table, column),
+        [schema, table, column] => (Some(schema), table, column),
+        _ => (None, "", ""),
+    };
+    if column.is_empty() || !parts.iter().all(named) {
+        diagnostics.push(Diagnostic::error(
+            "malformed-text",
+            written.span(),
+            format!("`{}` is no column", written.get_ref().escape_debug()),
+            "write `table.column` or `schema.table.column`",
+        ));
+        return None;
+    }
+    Some(Heartbeat {
+        schema: schema.map(ToOwned::to_owned),
+        table: table.to_owned(),
+        column: column.to_owned(),
+    })
+}

@@ -884,6 +884,8 @@ struct RuleView {
     /// The setting that says how much the first batch of a run takes.
     batch_setting: &'static str,
     settings: Vec<SettingView>,
+    /// Those of them that slow a run down, where the spec declares them.
+    pace: Vec<SettingView>,
     policy_comment: String,
     /// The constraint of a policy row, as a literal to be prepared.
     policy_check: String,
@@ -1640,6 +1642,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             }
         })
         .collect();
+    let settings = settings::views(purge.rule, rule, dialect, graph.heartbeat.is_some());
     let report = |document: Document| -> Vec<FieldView> {
         rule.report
             .iter()
@@ -1725,7 +1728,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
-        settings: settings::views(purge.rule, rule, dialect, graph.heartbeat.is_some()),
+        pace: settings::declared(&settings),
+        settings,
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",
             rule.name,

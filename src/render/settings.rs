@@ -166,6 +166,21 @@ pub(super) fn views(
     views
 }
 
+/// Those of the settings that slow a run down, where they are not off.
+pub(super) fn declared(settings: &[SettingView]) -> Vec<SettingView> {
+    const PACE: [&str; 7] = [
+        "run_rows",
+        "target_batch",
+        "rate",
+        "nice",
+        "max_replica_lag",
+        "max_active_sessions",
+        "max_old_snapshot",
+    ];
+    let slows = |it: &&SettingView| it.value > 0 && PACE.contains(&it.name);
+    settings.iter().filter(slows).cloned().collect()
+}
+
 /// Each setting that any of the rules has, once.
 pub(super) fn known<'a>(rules: impl Iterator<Item = &'a [SettingView]>) -> Vec<SettingView> {
     let mut known: Vec<SettingView> = Vec::new();

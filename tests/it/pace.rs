@@ -159,7 +159,7 @@ fn a_run_rests_as_long_as_it_is_told(dialect: Dialect) {
         "it rests after the first batch"
     );
     // It looks at the settings while it rests.
-    set(&mut installation, &[("rate", 0)]);
+    set(&mut installation, &[("rate", 1_000_000)]);
     let (_, run) = runner.join().expect("a session");
     let run = run.expect("a run");
     assert_eq!(run["status"], "done", "{run}");

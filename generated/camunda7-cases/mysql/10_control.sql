@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_cases.run_rule (
     paced_size     int,
     paced_rows     bigint       NOT NULL DEFAULT 0,
     paced_batches  bigint       NOT NULL DEFAULT 0,
-    rest_until     datetime(6),
+    rest_from      datetime(6),
     started_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)

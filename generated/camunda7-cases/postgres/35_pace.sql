@@ -124,6 +124,7 @@ DECLARE
     v_limit    record;
     v_now      timestamptz := clock_timestamp();
     v_took     bigint;
+    v_until    timestamptz;
     v_paced    boolean;
     v_reason   text;
 BEGIN
@@ -153,13 +154,14 @@ BEGIN
 
     IF v_paced AND v_progress.batches > v_progress.paced_batches AND v_progress.paced_at IS NOT NULL THEN
         -- The last batch, from the begin of its transaction to the end of its COMMIT.
-        v_took := ceil(extract(epoch FROM v_now - v_progress.paced_at) * 1000);
-        IF v_limit.target_batch > 0 AND NOT v_progress.halving THEN
+        v_took := ceil(extract(epoch FROM coalesce(v_progress.rest_from, v_now) - v_progress.paced_at) * 1000);
+        IF v_progress.rest_from IS NULL AND v_limit.target_batch > 0 AND NOT v_progress.halving THEN
             v_progress.batch_families := least(v_progress.batch_families, windrow_camunda7_cases.next_batch(v_progress.paced_size, v_took, v_limit.target_batch));
         END IF;
-        v_progress.rest_until := greatest(
+        v_progress.rest_from := coalesce(v_progress.rest_from, v_now);
+        v_until := greatest(
             CASE WHEN v_limit.rate > 0 THEN v_progress.paced_at + make_interval(secs => (v_progress.deleted_rows - v_progress.paced_rows) / v_limit.rate::double precision) END,
-            CASE WHEN v_limit.nice > 0 THEN v_now + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision) END
+            CASE WHEN v_limit.nice > 0 THEN v_progress.rest_from + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision) END
         );
     ELSIF v_limit.target_batch > 0 AND v_progress.paced_at IS NULL THEN
         -- The first batch: as big as the last one of the run before.
@@ -169,12 +171,12 @@ BEGIN
         );
     END IF;
 
-    IF v_paced AND v_progress.rest_until > v_now THEN
+    IF v_until > v_now THEN
         v_reason := concat_ws(' and ',
             CASE WHEN v_limit.rate > 0 THEN format('the rate of %s rows per second', v_limit.rate) END,
             CASE WHEN v_limit.nice > 0 THEN format('nice, %s %% of the time of a batch', v_limit.nice) END
         );
-        o_rest := extract(epoch FROM v_progress.rest_until - v_now);
+        o_rest := extract(epoch FROM v_until - v_now);
     ELSE
         v_reason := windrow_camunda7_cases.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot);
         o_rest := CASE WHEN v_reason IS NULL THEN 0 ELSE 1 END;
@@ -185,9 +187,10 @@ BEGIN
     IF v_reason IS NOT NULL AND (
         o_rest <= 0
         OR (SELECT c.paused FROM windrow_camunda7_cases.control AS c)
+        OR windrow_camunda7_cases.rule_paused(p_rule) IS NOT NULL
         OR (v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7_cases.in_window(v_now))
     ) THEN
-        -- The run ends here, as the next step finds and tells; what it has waited for stays in its row.
+        -- The run or the rule ends here, as the next step finds and tells; what it has waited for stays in its row.
         o_rest := 0;
         RETURN;
     END IF;
@@ -199,17 +202,18 @@ BEGIN
         WHERE r.run_id = p_run;
     END IF;
     IF v_paced THEN
+        -- What the next batch is measured by, once it begins.
         UPDATE windrow_camunda7_cases.run_rule AS r
         SET batch_families = v_progress.batch_families,
-            rest_until = v_progress.rest_until,
+            rest_from = CASE WHEN v_reason IS NOT NULL THEN v_progress.rest_from END,
             paced_at = CASE WHEN v_reason IS NULL THEN clock_timestamp() ELSE r.paced_at END,
-            paced_size = v_progress.batch_families,
-            paced_rows = r.deleted_rows,
-            paced_batches = r.batches
+            paced_size = CASE WHEN v_reason IS NULL THEN v_progress.batch_families ELSE r.paced_size END,
+            paced_rows = CASE WHEN v_reason IS NULL THEN r.deleted_rows ELSE r.paced_rows END,
+            paced_batches = CASE WHEN v_reason IS NULL THEN r.batches ELSE r.paced_batches END
         WHERE r.run_id = p_run
           AND r.rule = p_rule;
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body aeb35c987354]';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body 7e287e646f91]';

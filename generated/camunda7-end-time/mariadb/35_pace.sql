@@ -59,7 +59,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.pace;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body 7030802abdc6]'
+COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body dc4bf3a5dbf6]'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
@@ -74,18 +74,20 @@ BEGIN
     DECLARE v_paced_size    bigint;
     DECLARE v_paced_rows    bigint;
     DECLARE v_paced_batches bigint;
-    DECLARE v_rest_until    datetime(6);
-    DECLARE v_run_rows      bigint;
-    DECLARE v_target        bigint;
-    DECLARE v_rate          bigint;
-    DECLARE v_nice          bigint;
-    DECLARE v_active        bigint;
-    DECLARE v_snapshot      bigint;
+    DECLARE v_rest_from     datetime(6);
+    DECLARE v_until         datetime(6);
+    -- The settings, 0: off.
+    DECLARE v_run_rows            bigint DEFAULT 0;
+    DECLARE v_target_batch        bigint DEFAULT 0;
+    DECLARE v_rate                bigint DEFAULT 0;
+    DECLARE v_nice                bigint DEFAULT 0;
+    DECLARE v_max_active_sessions bigint DEFAULT 0;
+    DECLARE v_max_old_snapshot    bigint DEFAULT 0;
     DECLARE v_took          bigint;
     DECLARE v_next          bigint;
     DECLARE v_paced         boolean;
     DECLARE v_reason        longtext;
-    DECLARE v_window        varchar(1000);
+    DECLARE v_end           varchar(1000);
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
@@ -98,36 +100,41 @@ BEGIN
         IF NOT v_own THEN
             LEAVE pace;
         END IF;
-        SELECT p.deleted_rows, p.batches, p.batch_families, p.halving, p.paced_at, p.paced_size, p.paced_rows, p.paced_batches, p.rest_until
-        INTO v_rows, v_batches, v_size, v_halving, v_paced_at, v_paced_size, v_paced_rows, v_paced_batches, v_rest_until
+        SELECT p.deleted_rows, p.batches, p.batch_families, p.halving, p.paced_at, p.paced_size, p.paced_rows, p.paced_batches, p.rest_from
+        INTO v_rows, v_batches, v_size, v_halving, v_paced_at, v_paced_size, v_paced_rows, v_paced_batches, v_rest_from
         FROM windrow_camunda7_end_time.run_rule AS p
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
+        -- Not from the view settings: it is made anew for every look.
         SELECT
-            MAX(IF(s.name = 'run_rows', s.value, 0)), MAX(IF(s.name = 'target_batch', s.value, 0)),
-            MAX(IF(s.name = 'rate', s.value, 0)), MAX(IF(s.name = 'nice', s.value, 0)),
-            MAX(IF(s.name = 'max_active_sessions', s.value, 0)), MAX(IF(s.name = 'max_old_snapshot', s.value, 0))
-        INTO v_run_rows, v_target, v_rate, v_nice, v_active, v_snapshot
-        FROM windrow_camunda7_end_time.settings AS s
+            COALESCE(MAX(IF(s.name = 'run_rows', s.value, NULL)), v_run_rows),
+            COALESCE(MAX(IF(s.name = 'target_batch', s.value, NULL)), v_target_batch),
+            COALESCE(MAX(IF(s.name = 'rate', s.value, NULL)), v_rate),
+            COALESCE(MAX(IF(s.name = 'nice', s.value, NULL)), v_nice),
+            COALESCE(MAX(IF(s.name = 'max_active_sessions', s.value, NULL)), v_max_active_sessions),
+            COALESCE(MAX(IF(s.name = 'max_old_snapshot', s.value, NULL)), v_max_old_snapshot)
+        INTO v_run_rows, v_target_batch, v_rate, v_nice, v_max_active_sessions, v_max_old_snapshot
+        FROM windrow_camunda7_end_time.setting AS s
         WHERE s.rule = p_rule;
         IF v_run_rows > 0 AND v_rows >= v_run_rows THEN
             SET o_state = 'run_rows reached';
             LEAVE pace;
         END IF;
-        SET v_paced = v_target > 0 OR v_rate > 0 OR v_nice > 0;
+        SET v_paced = v_target_batch > 0 OR v_rate > 0 OR v_nice > 0;
 
         IF v_paced AND v_batches > v_paced_batches AND v_paced_at IS NOT NULL THEN
             -- The last batch, to the end of its COMMIT.
-            SET v_took = CEILING(TIMESTAMPDIFF(MICROSECOND, v_paced_at, v_now) / 1000);
-            IF v_target > 0 AND NOT v_halving THEN
-                CALL windrow_camunda7_end_time.next_batch(v_paced_size, v_took, v_target, v_next);
+            SET v_took = CEILING(TIMESTAMPDIFF(MICROSECOND, v_paced_at, COALESCE(v_rest_from, v_now)) / 1000);
+            IF v_rest_from IS NULL AND v_target_batch > 0 AND NOT v_halving THEN
+                CALL windrow_camunda7_end_time.next_batch(v_paced_size, v_took, v_target_batch, v_next);
                 SET v_size = LEAST(v_size, v_next);
             END IF;
-            SET v_rest_until = GREATEST(
-                IF(v_rate > 0, v_paced_at + INTERVAL LEAST((v_rows - v_paced_rows) * 1000000 DIV v_rate, 86400000000) MICROSECOND, v_now),
-                v_now + INTERVAL v_took * v_nice * 10 MICROSECOND
+            SET v_rest_from = COALESCE(v_rest_from, v_now);
+            SET v_until = GREATEST(
+                IF(v_rate > 0, v_paced_at + INTERVAL LEAST((v_rows - v_paced_rows) * 1000000 DIV v_rate, 86400000000) MICROSECOND, v_rest_from),
+                v_rest_from + INTERVAL v_took * v_nice * 10 MICROSECOND
             );
-        ELSEIF v_target > 0 AND v_paced_at IS NULL THEN
+        ELSEIF v_target_batch > 0 AND v_paced_at IS NULL THEN
             -- The first batch: as big as the last one of the run before.
             SELECT p.batch_families INTO v_next
             FROM windrow_camunda7_end_time.run_rule AS p
@@ -136,21 +143,24 @@ BEGIN
             SET v_size = LEAST(v_size, COALESCE(v_next, v_size));
         END IF;
 
-        IF v_paced AND v_rest_until > v_now THEN
+        IF v_until > v_now THEN
             SET v_reason = CONCAT_WS(' and ',
                 IF(v_rate > 0, CONCAT('the rate of ', v_rate, ' rows per second'), NULL),
                 IF(v_nice > 0, CONCAT('nice, ', v_nice, ' % of the time of a batch'), NULL)
             );
-            SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_rest_until) / 1000000;
+            SET o_rest = TIMESTAMPDIFF(MICROSECOND, v_now, v_until) / 1000000;
         ELSE
-            CALL windrow_camunda7_end_time.throttle(p_rule, v_active, v_snapshot, v_reason);
+            CALL windrow_camunda7_end_time.throttle(p_rule, v_max_active_sessions, v_max_old_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
         END IF;
         IF v_reason IS NOT NULL THEN
             SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);
-            CALL windrow_camunda7_end_time.window_state(p_run, v_window);
-            IF o_rest <= 0 OR v_paused OR v_window IS NOT NULL THEN
-                -- The run ends here, as the next step finds and tells; what it has waited for stays in its row.
+            CALL windrow_camunda7_end_time.window_state(p_run, v_end);
+            IF v_end IS NULL THEN
+                CALL windrow_camunda7_end_time.rule_paused(p_rule, v_end);
+            END IF;
+            IF o_rest <= 0 OR v_paused OR v_end IS NOT NULL THEN
+                -- The run or the rule ends here, as the next step finds and tells; what it has waited for stays in its row.
                 SET o_rest = 0;
                 LEAVE pace;
             END IF;
@@ -163,13 +173,14 @@ BEGIN
             WHERE r.run_id = p_run;
         END IF;
         IF v_paced THEN
+            -- What the next batch is measured by, once it begins.
             UPDATE windrow_camunda7_end_time.run_rule AS p
             SET p.batch_families = v_size,
-                p.rest_until = v_rest_until,
+                p.rest_from = IF(v_reason IS NULL, NULL, v_rest_from),
                 p.paced_at = IF(v_reason IS NULL, UTC_TIMESTAMP(6), p.paced_at),
-                p.paced_size = v_size,
-                p.paced_rows = p.deleted_rows,
-                p.paced_batches = p.batches
+                p.paced_size = IF(v_reason IS NULL, v_size, p.paced_size),
+                p.paced_rows = IF(v_reason IS NULL, p.deleted_rows, p.paced_rows),
+                p.paced_batches = IF(v_reason IS NULL, p.batches, p.paced_batches)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
         END IF;

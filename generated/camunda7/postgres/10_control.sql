@@ -139,7 +139,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.run_rule (
     paced_size     integer,
     paced_rows     bigint      NOT NULL DEFAULT 0,
     paced_batches  bigint      NOT NULL DEFAULT 0,
-    rest_until     timestamptz,
+    rest_from      timestamptz,
     started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule)

@@ -676,7 +676,10 @@ fn delimited_statements(chunks: Vec<Chunk>, owner: &str, text: &mut String) -> V
             Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
         };
         if let Some(replaced) = replaced("procedure ").or_else(|| replaced("event ")) {
-            sql = sql.replace("@body@", &bare_body_hash(&sql).unwrap_or_default());
+            if sql.contains("@body@") {
+                let hash = bare_body_hash(&sql).expect("a body is between BEGIN and END");
+                sql = sql.replace("@body@", &hash);
+            }
             let drop = format!("DROP {replaced}");
             text.extend([&drop, ";\n"]);
             statements.push(Statement {

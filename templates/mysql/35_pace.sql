@@ -20,61 +20,63 @@ END;
 CREATE PROCEDURE {{ control }}.throttle(IN p_rule varchar(64), {% if throttles.heartbeat %}IN p_lag bigint, {% endif %}IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'What a batch of p_rule would wait for now, by the limits {% if throttles.heartbeat %}max_replica_lag (seconds), {% endif %}max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL {{ control }}.throttle(''{{ rules.0.name }}'', {% if throttles.heartbeat %}30, {% endif %}40, 1000000, @reason); [body @body@]'
-throttle: BEGIN
+BEGIN
     DECLARE v_found bigint;
 {%- if throttles.queries %}
     DECLARE v_said  double;
 {%- endif %}
     SET o_reason = NULL;
+    throttle: BEGIN
 {%- if throttles.heartbeat %}
-    IF p_lag > 0 THEN
-        SELECT TIMESTAMPDIFF(SECOND, MIN(h.{{ throttles.heartbeat.column }}), UTC_TIMESTAMP(6)) INTO v_found FROM {{ throttles.heartbeat.table }} AS h;
-        IF v_found IS NULL OR v_found > p_lag THEN
-            SET o_reason = CONCAT('the slowest replica in {{ throttles.heartbeat.name }}, which is ', COALESCE(v_found, 'unknown'), ' seconds behind (max_replica_lag ', p_lag, ')');
-            LEAVE throttle;
+        IF p_lag > 0 THEN
+            SELECT TIMESTAMPDIFF(SECOND, MIN(h.{{ throttles.heartbeat.column }}), UTC_TIMESTAMP(6)) INTO v_found FROM {{ throttles.heartbeat.table }} AS h;
+            IF v_found IS NULL OR v_found > p_lag THEN
+                SET o_reason = CONCAT('the slowest replica in {{ throttles.heartbeat.name }}, which is ', COALESCE(v_found, 'unknown'), ' seconds behind (max_replica_lag ', p_lag, ')');
+                LEAVE throttle;
+            END IF;
         END IF;
-    END IF;
 {%- endif %}
-    IF p_active > 0 THEN
-        -- This session is one of them.
-        SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM {% if maria %}information_schema{% else %}performance_schema{% endif %}.global_status AS v WHERE v.variable_name = 'Threads_running';
-        IF v_found > p_active THEN
-            SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
-            LEAVE throttle;
+        IF p_active > 0 THEN
+            -- This session is one of them.
+            SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM {% if maria %}information_schema{% else %}performance_schema{% endif %}.global_status AS v WHERE v.variable_name = 'Threads_running';
+            IF v_found > p_active THEN
+                SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
+                LEAVE throttle;
+            END IF;
         END IF;
-    END IF;
-    IF p_snapshot > 0 THEN
-        -- What is deleted stays in the way of every scan while someone may still have to see it.
+        IF p_snapshot > 0 THEN
+            -- What is deleted stays in the way of every scan while someone may still have to see it.
 {%- if maria %}
-        SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
+            SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
 {%- else %}
-        -- A run that may not look waits, and says so.
-        look: BEGIN
-            DECLARE EXIT HANDLER FOR 1227
-            BEGIN
-                SET o_reason = CONCAT('the right to see the history list: GRANT PROCESS ON *.* TO ', {{ owner_literal }});
-            END;
-            SELECT m.count INTO v_found FROM information_schema.innodb_metrics AS m WHERE m.name = 'trx_rseg_history_len';
-        END look;
+            -- A run that may not look waits, and says so.
+            look: BEGIN
+                DECLARE EXIT HANDLER FOR 1227
+                BEGIN
+                    SET o_reason = CONCAT('the right to see the history list: GRANT PROCESS ON *.* TO ', {{ owner_literal }});
+                END;
+                SELECT m.count INTO v_found FROM information_schema.innodb_metrics AS m WHERE m.name = 'trx_rseg_history_len';
+            END look;
 {%- endif %}
-        IF v_found > p_snapshot THEN
-            SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+            IF v_found > p_snapshot THEN
+                SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+            END IF;
+            IF o_reason IS NOT NULL THEN
+                LEAVE throttle;
+            END IF;
         END IF;
-        IF o_reason IS NOT NULL THEN
-            LEAVE throttle;
-        END IF;
-    END IF;
 {%- for query in throttles.queries %}
-    IF p_rule = {{ query.rule }} THEN
-        -- As the spec has it (wait_while_sql): true or a number above 0 is a reason.
-        SET v_said = (
+        IF p_rule = {{ query.rule }} THEN
+            -- As the spec has it (wait_while_sql): true or a number above 0 is a reason.
+            SET v_said = (
 {{ query.sql }}
-        );
-        IF v_said > 0 THEN
-            SET o_reason = CONCAT('the query of the spec, which says ', IF(v_said = 1, 'true', v_said));
+            );
+            IF v_said > 0 THEN
+                SET o_reason = CONCAT('the query of the spec, which says ', IF(v_said = 1, 'true', v_said));
+            END IF;
         END IF;
-    END IF;
 {%- endfor %}
+    END throttle;
 END;
 
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so

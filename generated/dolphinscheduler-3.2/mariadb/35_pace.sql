@@ -27,28 +27,30 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.throttle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.throttle(IN p_rule varchar(64), IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a batch of p_rule would wait for now, by the limits max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL windrow_dolphinscheduler_3_2.throttle(''process_instances'', 40, 1000000, @reason); [body ]'
-throttle: BEGIN
+COMMENT 'What a batch of p_rule would wait for now, by the limits max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL windrow_dolphinscheduler_3_2.throttle(''process_instances'', 40, 1000000, @reason); [body 8ecb996ef845]'
+BEGIN
     DECLARE v_found bigint;
     SET o_reason = NULL;
-    IF p_active > 0 THEN
-        -- This session is one of them.
-        SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Threads_running';
-        IF v_found > p_active THEN
-            SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
-            LEAVE throttle;
+    throttle: BEGIN
+        IF p_active > 0 THEN
+            -- This session is one of them.
+            SELECT CAST(v.variable_value AS signed) - 1 INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Threads_running';
+            IF v_found > p_active THEN
+                SET o_reason = CONCAT('other sessions, of which ', v_found, ' are active (max_active_sessions ', p_active, ')');
+                LEAVE throttle;
+            END IF;
         END IF;
-    END IF;
-    IF p_snapshot > 0 THEN
-        -- What is deleted stays in the way of every scan while someone may still have to see it.
-        SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
-        IF v_found > p_snapshot THEN
-            SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+        IF p_snapshot > 0 THEN
+            -- What is deleted stays in the way of every scan while someone may still have to see it.
+            SELECT CAST(v.variable_value AS signed) INTO v_found FROM information_schema.global_status AS v WHERE v.variable_name = 'Innodb_history_list_length';
+            IF v_found > p_snapshot THEN
+                SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+            END IF;
+            IF o_reason IS NOT NULL THEN
+                LEAVE throttle;
+            END IF;
         END IF;
-        IF o_reason IS NOT NULL THEN
-            LEAVE throttle;
-        END IF;
-    END IF;
+    END throttle;
 END$$
 DELIMITER ;
 

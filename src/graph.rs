@@ -237,6 +237,8 @@ pub struct Rule {
     pub limits: Limits,
     /// Files outside the database that deleted rows name.
     pub artifacts: Vec<Artifact>,
+    /// The tables whose rows are copied into an archive before they go, in the order of deletion.
+    pub archive: Vec<TableId>,
     /// Further names for the figures of the preview and run documents, in the order of the file.
     pub report: Vec<ReportField>,
     /// The tables whose rows go, children before parents, the root table last.

@@ -15,6 +15,7 @@ use crate::graph::{
     TableId, Unit, Window,
 };
 use crate::plan::{self, IndexNeed, Plan, Purge, Step};
+use archive::ArchiveView;
 use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
@@ -23,6 +24,7 @@ use settings::{SettingView, ThrottlesView};
 use via::ViaView;
 
 mod above;
+mod archive;
 mod keeps;
 mod last;
 mod mysql_probes;
@@ -51,6 +53,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "20_indexes.sql",
         include_str!("../templates/postgres/20_indexes.sql"),
+    ),
+    (
+        "postgres",
+        "25_archive.sql",
+        include_str!("../templates/postgres/25_archive.sql"),
     ),
     (
         "postgres",
@@ -136,6 +143,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "20_indexes.sql",
         include_str!("../templates/mysql/20_indexes.sql"),
+    ),
+    (
+        "mysql",
+        "25_archive.sql",
+        include_str!("../templates/mysql/25_archive.sql"),
     ),
     (
         "mysql",
@@ -508,6 +520,14 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         "the indexes that the statements need and the application lacks",
         &context,
     )?;
+    if !view.archives.is_empty() {
+        add(
+            "25_archive.sql",
+            "25_archive.sql",
+            "the archive: copies of the rows that go",
+            &context,
+        )?;
+    }
     for rule in &view.rules {
         let mut context = context.clone();
         context.insert("rule", rule);
@@ -838,6 +858,10 @@ struct SpecView {
     /// Tables beside these that refer to rows of rules by time.
     referring: Vec<String>,
     roots: Vec<RootView>,
+    /// The archives, one for each table that some rule archives.
+    archives: Vec<ArchiveView>,
+    /// The rules with archives, as literals between commas.
+    archiving_literals: String,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -959,6 +983,9 @@ struct RuleView {
     cutoff_now_default: String,
     cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
+    /// Whether rows of a table are archived before they go, and the archive of the root table.
+    archives: bool,
+    archive: Option<ArchiveView>,
     /// Whether the rule goes by the end of families.
     by_end: bool,
     /// What a rule by time has besides.
@@ -1008,6 +1035,7 @@ struct StepView {
     key: String,
     /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
     collected: String,
+    archive: Option<ArchiveView>,
 }
 
 /// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
@@ -1255,6 +1283,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .map(|(id, column)| (&graph.table(*id).name, column))
             .map(|(table, column)| RootView { name: escaped(dialect, table), table: dialect.qualified(home(graph, dialect), table), column: dialect.ident(column) })
             .collect(),
+        archives: archive::views(graph, dialect),
+        archiving_literals: archive::rules(graph, dialect),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,
@@ -1606,6 +1636,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 .first()
                 .map_or(String::new(), |key| dialect.ident(&key.name)),
             collected: collected(graph, purge, step),
+            archive: archive::view(graph, rule, step.table, dialect),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
@@ -1815,6 +1846,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .iter()
             .map(|artifact| artifact_view(graph, rule, artifact, dialect))
             .collect(),
+        archives: !rule.archive.is_empty(),
+        archive: archive::view(graph, rule, rule.root, dialect),
         by_end: by_end(rule),
         timed: rule.timed.as_ref().map(|timed| timed::view(graph, rule, timed, dialect)),
         single: rule.single.as_ref().map(|single| single::view(graph, rule, single, dialect)),
@@ -2196,7 +2229,11 @@ fn first_key(dialect: Dialect, kind: Kind, first: &str) -> String {
 /// `windrow_<table>_<columns>`, cut to the dialect's limit with a hash of the whole name at the end. PostgreSQL keeps
 /// index names per schema, so the table is part of it.
 pub fn index_name(dialect: Dialect, table: &str, columns: &[String]) -> String {
-    let name = format!("windrow_{table}_{}", columns.join("_"));
+    within_limit(dialect, format!("windrow_{table}_{}", columns.join("_")))
+}
+
+/// A name cut to the dialect's limit, with a hash of the whole one at the end.
+fn within_limit(dialect: Dialect, name: String) -> String {
     let limit = dialect.facts().identifier_bytes;
     if name.len() <= limit {
         return name;

@@ -233,6 +233,11 @@ pub struct Rule {
     /// Files outside the database that deleted rows name.
     #[serde(default)]
     pub artifacts: Vec<Artifact>,
+    /// Which rows are copied into archive tables in the transaction that deletes them: `true` for those of every table of
+    /// the rule, or the names of its tables. None if left out.
+    #[serde(default)]
+    #[schemars(with = "Archive")]
+    pub archive: Option<Spanned<Archive>>,
     /// Further names for the figures of the two documents.
     #[serde(default)]
     #[schemars(extend("default" = {}))]
@@ -546,6 +551,15 @@ pub enum Names {
     Many(Vec<Text>),
 }
 
+/// Which tables of a rule have an archive.
+#[derive(Clone, Debug)]
+pub enum Archive {
+    /// All of them, or none.
+    All(bool),
+    /// These.
+    Tables(Vec<Text>),
+}
+
 /// A value of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scalar {
@@ -677,6 +691,45 @@ impl<'de> Deserialize<'de> for Names {
             }
         }
         deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Archive {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Archive, D::Error> {
+        struct ArchiveVisitor;
+        impl<'de> Visitor<'de> for ArchiveVisitor {
+            type Value = Archive;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("`true`, or an array of table names")
+            }
+            fn visit_bool<E: Error>(self, value: bool) -> Result<Archive, E> {
+                Ok(Archive::All(value))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Archive, A::Error> {
+                let mut tables = Vec::new();
+                while let Some(table) = sequence.next_element()? {
+                    tables.push(table);
+                }
+                Ok(Archive::Tables(tables))
+            }
+        }
+        deserializer.deserialize_any(ArchiveVisitor)
+    }
+}
+
+impl JsonSchema for Archive {
+    fn schema_name() -> Cow<'static, str> {
+        "Archive".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Which tables of a rule have an archive: all, none, or these.",
+            "anyOf": [
+                { "type": "boolean" },
+                { "type": "array", "items": { "type": "string" }, "minItems": 1, "uniqueItems": true },
+            ],
+        })
     }
 }
 

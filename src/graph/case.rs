@@ -110,6 +110,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         newest,
         limits: _,
         artifacts,
+        archive: _,
         report: _,
         order: _,
     } = rule;

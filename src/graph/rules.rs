@@ -1,5 +1,6 @@
 //! Rules: who is eligible, when, and how much at once.
 
+mod archive;
 mod end;
 mod retention;
 pub(super) mod single;
@@ -149,6 +150,7 @@ fn rule(
     let end = end::end(text, name, rule, &family, diagnostics);
     let hierarchy = hierarchy(text, rule, root, &family, diagnostics);
     let artifacts = artifacts(&rule.artifacts, &family, diagnostics);
+    let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     let end = end?;
     Some(Rule {
@@ -170,6 +172,7 @@ fn rule(
         newest,
         limits,
         artifacts,
+        archive,
         report,
         order,
     })

@@ -62,6 +62,10 @@ field.",
         "A value is listed twice. Probably another one was meant.",
     ),
     (
+        "empty-archive",
+        "`archive` with an empty list keeps nothing, which is what a rule without it does.",
+    ),
+    (
         "empty-condition",
         "A condition without values matches no row, so the rule would never delete anything.",
     ),

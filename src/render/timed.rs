@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
 use super::stamp::{self, StampView};
 use super::{RuleView, escaped, home, keys, local};
@@ -78,6 +79,7 @@ struct MemberView {
     why: String,
     /// Whether this is the root table.
     root: bool,
+    archive: Option<ArchiveView>,
     /// The key; empty where it is not needed.
     key: String,
     key_type: &'static str,
@@ -446,6 +448,7 @@ fn member_view(
             },
         ),
         root,
+        archive: archive::view(graph, rule, member.table, dialect),
         key_type: table.key.first().map_or("", |key| dialect.kind(key.kind)),
         with_root: if family.first() == Some(&key) {
             String::new()

@@ -129,6 +129,9 @@ SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families of work_next that {{ rule.name }}_judge lets go: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
+{%- if rule.archives %}
+    DECLARE v_copied bigint;
+{%- endif %}
     CALL {{ control }}.{{ rule.name }}_judge(p_cutoff, p_as_of, true, o_families);
     IF p_dry_run THEN
         SAVEPOINT before_deletions;
@@ -141,10 +144,13 @@ BEGIN
 {%- for member in rule.timed.members %}
 
     -- {{ member.table_name }}: {% if member.root %}the families themselves{% elif member.belongs %}rows of the families, whatever their own {{ rule.end_time_name }}{% else %}its rows belong to no family{% endif %}.
-    {{ w::delete_of_targets(control=control, member=member, count="v_rows", pad="    ") }}
+    {{ w::delete_of_targets(control=control, member=member, count="v_rows", maria=maria, pad="    ") }}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
     IF p_dry_run THEN
         ROLLBACK TO SAVEPOINT before_deletions;
     END IF;

@@ -404,6 +404,9 @@ SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
+{%- if rule.archives %}
+    DECLARE v_copied bigint;
+{%- endif %}
     CALL {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true);
     IF p_dry_run THEN
         SAVEPOINT before_deletions;
@@ -423,6 +426,9 @@ BEGIN
 {%- for condition in member.alone %}
       AND {{ condition }}
 {%- endfor %};
+{%- if member.archive %}
+    {{ w::copy_window(control=control, rule=rule, member=member, maria=maria) }}
+{%- endif %}
     DELETE t
     {{ w::rest_of_window(control=control, rule=rule, member=member) }}
 {%- if member.root and rule.timed.root_column %}
@@ -439,9 +445,15 @@ BEGIN
     SET o_families = v_rows;
 {%- endif %}
 {%- endif %}
+{%- if member.archive %}
+    {{ w::all_copied(control=control, archive=member.archive, rows="v_rows") }}
+{%- endif %}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
     IF p_dry_run THEN
         ROLLBACK TO SAVEPOINT before_deletions;
     END IF;
@@ -706,6 +718,9 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_found    bigint;
     DECLARE v_deleted  bigint;
+{%- if rule.archives %}
+    DECLARE v_copied   bigint;
+{%- endif %}
     DECLARE v_rows     longtext;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
@@ -795,10 +810,13 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, JSON_ARRAY(p_key));
         SET v_rows = '';
 {%- for member in rule.timed.members %}
-        {{ w::delete_of_targets(control=control, member=member, count="v_deleted", pad="        ") }}
+        {{ w::delete_of_targets(control=control, member=member, count="v_deleted", maria=maria, pad="        ") }}
         SET v_rows = CONCAT(v_rows, {% if not loop.first %}', ', {% endif %}v_deleted);
 {%- endfor %}
         SET v_rows = CONCAT('[', v_rows, ']');
+{%- if rule.archives %}
+        {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
         IF v_dry_run THEN
             ROLLBACK TO SAVEPOINT before_deletions;
         END IF;

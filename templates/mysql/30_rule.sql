@@ -909,6 +909,9 @@ BEGIN
     DECLARE v_more    bigint;
     DECLARE v_round   integer DEFAULT 0;
 {%- endif %}
+{%- if rule.archives %}
+    DECLARE v_copied  bigint;
+{%- endif %}
     DECLARE v_message varchar(128);
     SET o_rows = '[{{ rule.zeros }}]';
     CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
@@ -970,6 +973,11 @@ BEGIN
 {%- endfor %}
 
         -- {{ step.why }}
+{%- if loop.last and step.archive %}
+        SET v_copied = 0;
+        {{ w::copy(archive=step.archive, from=w::named(control=control, edge=step.edges[0], table=step.table, break="
+"), maria=maria) | indent(prefix="        ") }}
+{%- endif %}
 {%- if loop.last and rule.uppers | length > 0 %}
         -- A foreign key is checked row by row: first those that no row names, then those that none names any more. They are
         -- looked up before, as above.
@@ -1005,7 +1013,7 @@ BEGIN
         ") }};
         SET v_rows = ROW_COUNT();
 {%- else %}
-        {{ w::delete_step(control=control, step=step) | indent(prefix="        ") }}
+        {{ w::delete_step(control=control, step=step, maria=maria) | indent(prefix="        ") }}
 {%- endif %}
         SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
@@ -1014,6 +1022,12 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', {{ rule.table_literal }}), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
+{%- if rule.archive %}
+        {{ w::all_copied(control=control, archive=rule.archive, rows="v_rows") }}
+{%- endif %}
+{%- if rule.archives %}
+        {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
         IF p_dry_run THEN
             ROLLBACK TO SAVEPOINT before_deletions;
         END IF;

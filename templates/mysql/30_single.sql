@@ -257,12 +257,15 @@ END;
 -- {{ rule.name }}_below: deletes what belongs to the rows whose keys stand in work_member, children before parents, in the
 -- caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_below
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_below(OUT o_rows longtext)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_below({% if rule.archives %}IN p_run bigint, {% endif %}OUT o_rows longtext)
 SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, what belongs to the rows in work_member, and leaves these to the caller: {{ rule.table_list }}. Answers the numbers by table, between commas. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any  boolean;
+{%- if rule.archives %}
+    DECLARE v_copied bigint;
+{%- endif %}
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
     {{- w::collect(control=control, collect=collect) | indent(prefix="    ") }}
@@ -275,7 +278,7 @@ BEGIN
 {%- if not loop.last %}
 
     -- {{ step.why }}
-    {{ w::delete_step(control=control, step=step) | indent(prefix="    ") }}
+    {{ w::delete_step(control=control, step=step, maria=maria) | indent(prefix="    ") }}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endif %}
 {%- endfor %}
@@ -300,6 +303,9 @@ COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the ro
 BEGIN
     DECLARE v_count   bigint;
     DECLARE v_gone    bigint;
+{%- if rule.archive %}
+    DECLARE v_copied  bigint;
+{%- endif %}
     DECLARE v_message varchar(128);
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     CALL {{ control }}.{{ rule.name }}_judge(p_pass, p_as_of, p_retention);
@@ -354,9 +360,9 @@ BEGIN
         VALUES (p_run, {{ rule.literal }}, '[]');
 {%- if rule.single.family %}
         -- What belongs to them goes with them, and before them.
-        CALL {{ control }}.{{ rule.name }}_below(o_rows);
+        CALL {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}o_rows);
 {%- endif %}
-        {{ w::delete_rows(control=control, rule=rule) }}
+        {{ w::delete_rows(control=control, rule=rule, maria=maria) }}
         SET o_families = v_gone;
 {%- if rule.single.family %}
         SET o_rows = CONCAT('[', o_rows, ', ', v_gone, ']');
@@ -547,6 +553,9 @@ BEGIN
     DECLARE v_wait     bigint;
     DECLARE v_count    bigint;
     DECLARE v_gone     bigint;
+{%- if rule.archive %}
+    DECLARE v_copied   bigint;
+{%- endif %}
 {%- if rule.single.family %}
     DECLARE v_rows     longtext;
 {%- endif %}
@@ -595,9 +604,9 @@ BEGIN
 {%- if rule.single.family %}
         INSERT INTO {{ control }}.work_member (id)
         SELECT r.k1 FROM {{ control }}.work_row AS r;
-        CALL {{ control }}.{{ rule.name }}_below(v_rows);
+        CALL {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}v_rows);
 {%- endif %}
-        {{ w::delete_rows(control=control, rule=rule) }}
+        {{ w::delete_rows(control=control, rule=rule, maria=maria) }}
         IF v_dry_run THEN
             ROLLBACK TO SAVEPOINT before_deletions;
         END IF;

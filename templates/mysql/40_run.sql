@@ -273,6 +273,12 @@ BEGIN
             CALL {{ control }}.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL {{ control }}.arm()');
         END IF;
     END IF;
+{%- if archives %}
+    IF o_refused IS NULL THEN
+        CALL {{ control }}.option_of(p_options, 'rule', v_rule);
+        CALL {{ control }}.check_archive(v_rule);
+    END IF;
+{%- endif %}
 
     -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
@@ -650,6 +656,9 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL {{ control }}.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL {{ control }}.arm() first');
     END IF;
+{%- if archives %}
+    CALL {{ control }}.check_archive(o_rule);
+{%- endif %}
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
     INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());

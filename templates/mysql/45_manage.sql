@@ -737,6 +737,12 @@ BEGIN
       AND e.event_name = 'run'
       AND e.status = 'ENABLED'
       AND @@GLOBAL.event_scheduler <> 'ON';
+{%- for rule in rules %}{% if rule.archives %}
+
+    CALL {{ control }}.archive_misfit({{ rule.literal }}, v_error);
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    VALUES (14, 'archive', {{ rule.literal }}, IF(v_error IS NULL, 'ok', 'violation'), COALESCE(CONCAT(v_error, '; runs refuse: run windrow install'), 'it fits the tables'));
+{%- endif %}{% endfor %}
 {%- if named_zone %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)

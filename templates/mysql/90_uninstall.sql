@@ -4,6 +4,23 @@
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 60;
 
+{% if archives -%}
+-- Archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
+--# look for archived rows
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'CALL {{ control }}.check_uninstall()')
+    FROM information_schema.routines AS r
+    WHERE r.routine_schema = {{ control_literal }}
+      AND r.routine_name = 'check_uninstall'
+);
+--# parse the look for archived rows
+PREPARE windrow_statement FROM @windrow_statement;
+--# refuse to drop archived rows
+EXECUTE windrow_statement;
+--# forget the look for archived rows
+DEALLOCATE PREPARE windrow_statement;
+
+{% endif -%}
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 --# drop database {{ control }}
 DROP DATABASE IF EXISTS {{ control }};

@@ -405,14 +405,28 @@ SET v_batches = v_batches + 1;
 {%- endmacro add_to_preview %}
 
 {#- Deletes the rows of a table that belong to the families of work_target, and counts them. -#}
-{% macro delete_of_targets(control, member, count, pad) -%}
+{% macro delete_of_targets(control, member, count, maria, pad) -%}
 SET {{ count }} = 0;
+{%- if member.archive %}
+{{ pad }}SET v_copied = 0;
+{%- endif %}
 {%- for column in member.belongs %}
+{%- if member.archive %}
+{{ pad }}INSERT INTO {{ member.archive.entry }}
+{{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
+{{ pad }}FROM {{ control }}.work_target AS c
+{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
+{{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
+{{ pad }}SET v_copied = v_copied + ROW_COUNT();
+{%- endif %}
 {{ pad }}DELETE t
 {{ pad }}FROM {{ control }}.work_target AS c
 {{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
 {{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
 {%- endfor %}
+{%- if member.archive %}
+{{ pad }}{{ self::all_copied(control=control, archive=member.archive, rows=count) }}
+{%- endif %}
 {%- endmacro delete_of_targets %}
 
 {#- The first roots t of a batch of a preview: the beginning and the end of the statement. -#}
@@ -553,6 +567,34 @@ FROM {{ control }}.work_due AS w
 {%- endfor %}
 {%- endmacro rest_of_window %}
 
+{#- Copies those rows into their archive. The roots that would keep them are looked for, not joined: MariaDB would lock them. -#}
+{% macro copy_window(control, rule, member, maria) -%}
+INSERT INTO {{ member.archive.entry }}
+    SELECT p_run, UTC_TIMESTAMP(6), t.*
+{%- if not maria or member.roots | length == 0 %}
+    {{ self::rest_of_window(control=control, rule=rule, member=member) }}
+    FOR UPDATE{% if not maria %} OF t{% endif %};
+{%- else %}
+    FROM {{ control }}.work_due AS w
+    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
+{%- for stay in member.stays %}
+    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+    WHERE w.position = {{ member.position }}
+{%- for condition in member.conditions %}
+      AND {{ condition }}
+{%- endfor %}
+{%- for stay in member.stays %}
+      AND {{ stay.alias }}.id IS NULL
+{%- endfor %}
+{%- for root in member.roots %}
+      AND NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }})
+{%- endfor %}
+    FOR UPDATE;
+{%- endif %}
+    SET v_copied = ROW_COUNT();
+{%- endmacro copy_window %}
+
 {% macro rows_of_window(control, rule, member, from, to) -%}
 FROM {{ member.table }} AS t
 {%- for stay in member.stays %}
@@ -607,7 +649,16 @@ AND (
 {%- endmacro not_newest %}
 
 {#- Deletes the rows of work_gone, v_count of them. -#}
-{% macro delete_rows(control, rule) -%}
+{% macro delete_rows(control, rule, maria) -%}
+{% if rule.archive -%}
+INSERT INTO {{ rule.archive.entry }}
+        SELECT p_run, UTC_TIMESTAMP(6), t.*
+        FROM {{ control }}.work_gone AS g
+        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+        FOR UPDATE{% if not maria %} OF t{% endif %};
+        SET v_copied = ROW_COUNT();
+        {% endif -%}
 DELETE t
         FROM {{ control }}.work_gone AS g
         STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
@@ -617,6 +668,12 @@ DELETE t
             SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', {{ rule.table_literal }}), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
+{%- if rule.archive %}
+        {{ self::all_copied(control=control, archive=rule.archive, rows="v_gone") }}
+{%- endif %}
+{%- if rule.archives %}
+        {{ self::fits(control=control, rule=rule) }}
+{%- endif %}
 {%- endmacro delete_rows %}
 
 {#- The time of a row as PostgreSQL writes it, as a JSON text. -#}
@@ -654,9 +711,37 @@ SELECT t.{{ collect.key }}
 {%- endfor %}
 {%- endmacro collect %}
 
+{#- A column c of information_schema with its type. -#}
+{% macro column_text() -%}
+CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
+{%- endmacro column_text %}
+
+{#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
+    deletion locks them: what was copied is what goes. -#}
+{% macro copy(archive, from, maria) -%}
+INSERT INTO {{ archive.entry }}
+SELECT p_run, UTC_TIMESTAMP(6), t.*
+{{ from }}
+FOR UPDATE{% if not maria %} OF t{% endif %};
+SET v_copied = v_copied + ROW_COUNT();
+{%- endmacro copy %}
+
+{#- The error where not as many rows were deleted as copied. -#}
+{% macro all_copied(control, archive, rows) -%}
+CALL {{ control }}.check_copied({{ archive.table_literal }}, v_copied, {{ rows }});
+{%- endmacro all_copied %}
+
+{#- Whether the archives fit, once a batch holds the locks that keep the columns of its tables. -#}
+{% macro fits(control, rule) -%}
+CALL {{ control }}.check_archive({{ rule.literal }});
+{%- endmacro fits %}
+
 {#- The deletion from one table, counted in v_rows. -#}
-{% macro delete_step(control, step) -%}
+{% macro delete_step(control, step, maria) -%}
 SET v_rows = 0;
+{%- if step.archive %}
+SET v_copied = 0;
+{%- endif %}
 {%- for edge in step.edges %}
 SELECT EXISTS (
     SELECT 1
@@ -664,12 +749,19 @@ SELECT EXISTS (
     ") }}
 ) INTO v_any;
 IF v_any THEN
+{%- if step.archive %}
+    {{ self::copy(archive=step.archive, from=self::named(control=control, edge=edge, table=step.table, break="
+"), maria=maria) | indent }}
+{%- endif %}
     DELETE t
     {{ self::named(control=control, edge=edge, table=step.table, break="
     ") }};
     SET v_rows = v_rows + ROW_COUNT();
 END IF;
 {%- endfor %}
+{%- if step.archive %}
+{{ self::all_copied(control=control, archive=step.archive, rows="v_rows") }}
+{%- endif %}
 {%- endmacro delete_step %}
 
 {#- How many rows of each table belong to the rows of the root table whose keys stand in the work table `members`. -#}

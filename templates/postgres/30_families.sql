@@ -128,6 +128,9 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], {
 -- {{ rule.name }}_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_families
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families(
+{%- if rule.archives %}
+    p_run    bigint,
+{%- endif %}
     p_roots  {{ rule.key_type }}[],
     p_cutoff {{ rule.time_type }},
     p_as_of  timestamptz,
@@ -146,6 +149,9 @@ AS $windrow$
 DECLARE
     v_go   {{ rule.key_type }}[];
     v_rows bigint;
+{%- if rule.archives %}
+    v_kept bigint;
+{%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
     {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
@@ -157,9 +163,13 @@ BEGIN
 {%- if member.of_families %}
 
     -- {{ member.table_name }}: {% if member.root %}the families themselves{% else %}rows of the families, whatever their own {{ rule.end_time_name }}{% endif %}.
+{%- if member.archive %}
+    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.of_families)) | indent }}
+{%- else %}
     DELETE FROM {{ member.table }} AS t
     WHERE {{ member.of_families }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- endif %}
     o_rows[{{ member.position }}] := v_rows;
 {%- endif %}
 {%- endfor %}
@@ -175,13 +185,16 @@ BEGIN
 {%- endif %}
 {%- endfor %}
     END IF;
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_families
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families({{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families({% if rule.archives %}bigint, {% endif %}{{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
 -- {{ rule.name }}_families_count: what a batch would delete of these families. Reads only.

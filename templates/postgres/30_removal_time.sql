@@ -253,6 +253,9 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_keep({{ rule.time_type }}, {{ 
 -- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_batch
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
+{%- if rule.archives %}
+    p_run   bigint,
+{%- endif %}
     p_from  {{ rule.time_type }},
     p_to    {{ rule.time_type }},
     p_as_of timestamptz,
@@ -274,6 +277,9 @@ DECLARE
     {{ member.named }} {{ member.key_type }}[];
 {%- endif %}{% endfor %}
     v_rows bigint;
+{%- if rule.archives %}
+    v_kept bigint;
+{%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
     {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
@@ -286,25 +292,27 @@ BEGIN
     -- {{ member.why }}
 {%- if member.root and rule.timed.root_column %}
     WITH gone AS (
-        DELETE FROM {{ member.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
-{%- for predicate in member.predicates %}
-          AND {{ predicate }}
-{%- endfor %}
-        RETURNING {{ rule.timed.is_root }} AS root
+        {{ w::delete_window(rule=rule, member=member) | indent(prefix="        ") }}
+        RETURNING {% if member.archive %}t.*{% else %}{{ rule.timed.is_root }} AS root{% endif %}
     )
+{%- if member.archive %},
+    {{ w::keep_gone(archive=member.archive) | indent }}
+    SELECT count(*), count(*) FILTER (WHERE {{ rule.timed.is_root }}), (SELECT count(*) FROM kept)
+    INTO v_rows, o_families, v_kept
+    FROM gone AS t;
+    {{ w::all_kept(archive=member.archive, rows="v_rows") | indent }}
+{%- else %}
     SELECT count(*), count(*) FILTER (WHERE g.root)
     INTO v_rows, o_families
     FROM gone AS g;
+{%- endif %}
 {%- else %}
-    DELETE FROM {{ member.table }} AS t
-    WHERE t.{{ rule.end_time }} >= p_from
-      AND t.{{ rule.end_time }} < p_to
-{%- for predicate in member.predicates %}
-      AND {{ predicate }}
-{%- endfor %};
+{%- if member.archive %}
+    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member)) | indent }}
+{%- else %}
+    {{ w::delete_window(rule=rule, member=member) | indent }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- endif %}
 {%- if member.root %}
     o_families := v_rows;
 {%- endif %}
@@ -341,13 +349,16 @@ BEGIN
         END IF;
 {%- endfor %}
     END IF;
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({% if rule.archives %}bigint, {% endif %}{{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
     'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
@@ -570,16 +581,16 @@ BEGIN
 
     BEGIN
         IF v_roots IS NOT NULL THEN
-            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_families(v_roots, {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')), v_run.as_of);
+            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_families({% if rule.archives %}p_run, {% endif %}v_roots, {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')), v_run.as_of);
         ELSE
-            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_from, v_to, v_run.as_of);
+            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_from, v_to, v_run.as_of);
         END IF;
 {%- else %}
 
     {{ w::next_window(control=control, rule=rule, from="coalesce(v_progress.cursor_time, " ~ rule.timed.first_time ~ ")", last="v_progress.cursor_key::bigint[]") }}
 
     BEGIN
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_from, v_to, v_run.as_of);
+        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_from, v_to, v_run.as_of);
 {%- endif %}
         {{ w::after_batch(control=control, rule=rule) }}
     {{ w::halve(control=control, rule=rule, can="NOT v_instant", half="v_take / 2") }}
@@ -650,6 +661,9 @@ DECLARE
     v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};
     v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
     v_deleted  bigint;
+{%- if rule.archives %}
+    v_kept     bigint;
+{%- endif %}
     v_skipped  text;
     v_sqlstate text;
     v_message  text;
@@ -698,12 +712,19 @@ BEGIN
         IF v_skipped IS NULL THEN
 {%- for member in rule.timed.members %}
 {%- if member.of_family %}
+{%- if member.archive %}
+            {{ w::archived(archive=member.archive, rows="v_deleted", delete=w::delete_where(table=member.table, where=member.of_family)) | indent(prefix="            ") }}
+{%- else %}
             DELETE FROM {{ member.table }} AS t
             WHERE {{ member.of_family }};
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
+{%- endif %}
             v_rows[{{ member.position }}] := v_deleted;
 {%- endif %}
 {%- endfor %}
+{%- if rule.archives %}
+            {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
         {{ w::after_purge(control=control, rule=rule) }}

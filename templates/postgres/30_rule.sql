@@ -684,6 +684,9 @@ DECLARE
     v_artifacts {{ rule.id_type }}[];
     v_rows      bigint;
     v_more      bigint;
+{%- if rule.archives %}
+    v_kept      bigint;
+{%- endif %}
 {%- if rule.via %}
     v_watched   boolean;  -- whether a trigger or a rule may keep rows
 {%- endif %}
@@ -759,6 +762,9 @@ BEGIN
 {%- endif %}
 {%- endfor %}
     END IF;
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;

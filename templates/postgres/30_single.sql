@@ -194,7 +194,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge(integer, {% for key in r
 
 -- {{ rule.name }}_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
 --# create function {{ control }}.{{ rule.name }}_below
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_below(p_members {{ rule.id_type }}[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run bigint, {% endif %}p_members {{ rule.id_type }}[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -212,6 +212,9 @@ DECLARE
 {%- endfor %}
     v_rows    bigint;
     v_more    bigint;
+{%- if rule.archives %}
+    v_kept    bigint;
+{%- endif %}
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := {{ w::watched(rule=rule) }};
 BEGIN
@@ -236,13 +239,16 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_below
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below({{ rule.id_type }}[]) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below({% if rule.archives %}bigint, {% endif %}{{ rule.id_type }}[]) IS
     'Deletes the rows that belong to the given rows of {{ rule.table_name }}, and leaves these to the caller: {{ rule.table_list }}. Answers their number by table. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]';
 
 {% endif -%}
 -- {{ rule.name }}_batch: one batch: those of the named rows that go. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_batch
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
+{%- if rule.archives %}
+    p_run       bigint,
+{%- endif %}
     p_pass      integer,
 {%- for key in rule.single.keys %}
     p_{{ key.name }}        {{ key.kind }}[],
@@ -271,6 +277,9 @@ DECLARE
     v_looked record;
     v_judged record;
     v_busy   text[];
+{%- if rule.archives %}
+    v_kept   bigint;
+{%- endif %}
 {%- for key in rule.single.keys %}
     v_{{ key.name }} {{ key.kind }}[];
 {%- endfor %}
@@ -311,7 +320,7 @@ BEGIN
 {%- if rule.single.family %}
     -- What belongs to them goes with them, and before them.
     o_members := v_judged.o_k1;
-    o_rows := {{ control }}.{{ rule.name }}_below(o_members);
+    o_rows := {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}o_members);
 {%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t
@@ -320,11 +329,17 @@ BEGIN
 {%- if rule.single.orphan %}
           AND {{ rule.single.goes | indent(prefix="          ") }}
 {%- endif %}
-        RETURNING k.position, {{ rule.single.key_text }} AS key
+        RETURNING k.position, {{ rule.single.key_text }} AS key{% if rule.archive %}, ROW(t.*)::{{ rule.table }} AS whole{% endif %}
     )
-    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_families, o_samples
+{%- if rule.archive %},
+    {{ w::keep_gone(archive=rule.archive, row="(g.whole).*") | indent }}
+{%- endif %}
+    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}'){% if rule.archive %}, (SELECT count(*) FROM kept){% endif %}
+    INTO o_families, o_samples{% if rule.archive %}, v_kept{% endif %}
     FROM gone AS g;
+{%- if rule.archive %}
+    {{ w::all_kept(archive=rule.archive, rows="o_families") | indent }}
+{%- endif %}
 
     -- A trigger or a rule can keep rows without a word.
     IF o_families < cardinality(v_judged.o_keys) AND EXISTS (
@@ -343,13 +358,16 @@ BEGIN
 {%- if rule.single.family %}
     o_rows[{{ rule.steps | length }}] := o_families;
 {%- endif %}
+{%- if rule.archives %}
+    {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({% if rule.archives %}bigint, {% endif %}integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
     'Deletes, in the caller''s transaction, those of the named rows of {{ rule.table_name }} that go, each looked at again under its lock{% if rule.single.family %}, with what belongs to them{% endif %}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 {%- if rule.single.expiry and rule.single.aged %}
 
@@ -487,7 +505,7 @@ BEGIN
     END LOOP;
 
     BEGIN
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(v_pass, {{ rule.single.next }}, v_run.as_of, v_retention);
+        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_pass, {{ rule.single.next }}, v_run.as_of, v_retention);
         {{ w::after_batch(control=control, rule=rule) }}
     {{ w::halve(control=control, rule=rule, can="v_next.o_count > 1", half="v_next.o_count / 2") }}
     IF v_sqlstate IS NOT NULL THEN
@@ -559,6 +577,9 @@ DECLARE
     v_judged   record;
     v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
     v_deleted  bigint;
+{%- if rule.archives %}
+    v_kept     bigint;
+{%- endif %}
     v_skipped  text;
     v_sqlstate text;
     v_message  text;
@@ -575,19 +596,22 @@ BEGIN
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
         IF v_skipped IS NULL THEN
 {%- if rule.single.family %}
-            v_rows := {{ control }}.{{ rule.name }}_below(ARRAY[v_k1]);
+            v_rows := {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}ARRAY[v_k1]);
 {%- endif %}
-            DELETE FROM {{ rule.table }} AS t
-            WHERE {{ rule.single.is_named }}
-{%- if rule.single.orphan %}
-              AND {{ rule.single.goes | indent(prefix="              ") }}
-{%- endif %};
+{%- if rule.archive %}
+            {{ w::archived(archive=rule.archive, rows="v_deleted", delete=w::delete_named(rule=rule)) | indent(prefix="            ") }}
+{%- else %}
+            {{ w::delete_named(rule=rule) | indent(prefix="            ") }};
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
+{%- endif %}
             v_rows{% if rule.single.family %}[{{ rule.steps | length }}] := v_deleted{% else %} := ARRAY[v_deleted]{% endif %};
             IF v_deleted = 0 THEN
                 RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
                     USING HINT = '{% if rule.single.orphan %}A trigger or a rule keeps them, or what they name came back this moment.{% else %}A trigger or a rule keeps them.{% endif %}';
             END IF;
+{%- if rule.archives %}
+            {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
         {{ w::after_purge(control=control, rule=rule) }}

@@ -335,6 +335,9 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL {{ control }}.arm().';
         END IF;
     END IF;
+{%- if archives %}
+    PERFORM {{ control }}.check_archive(p_options ->> 'rule');
+{%- endif %}
 
     -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 1) THEN
@@ -704,6 +707,9 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.arm() first.';
     END IF;
+{%- if archives %}
+    PERFORM {{ control }}.check_archive(v_rule);
+{%- endif %}
     INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
@@ -1441,6 +1447,18 @@ BEGIN
         SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM {{ control }}.refusal AS f
         UNION ALL
+{%- if archives %}
+        SELECT
+            14, 'archive', a.rule,
+            CASE WHEN a.misfit IS NULL THEN 'ok' ELSE 'violation' END,
+            1,
+            coalesce(a.misfit || '; runs refuse: run windrow install', 'it fits the tables')
+        FROM (
+            SELECT r.rule, {{ control }}.archive_misfit(r.rule) AS misfit
+            FROM unnest(ARRAY[{{ archiving_literals }}]) AS r(rule)
+        ) AS a
+        UNION ALL
+{%- endif %}
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'

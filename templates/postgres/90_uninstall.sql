@@ -15,12 +15,38 @@ $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
 -- A batch under way is waited for, and the next one finds nothing.
+{%- if archives %}
+-- Archived rows exist nowhere else. They go only where someone said so, by: SET windrow.drop_archive = 'yes';
+{%- endif %}
 --# drop schema {{ control }}
 DO $windrow$
+{%- if archives %}
+DECLARE
+    v_archive pg_catalog.text;
+    v_any     boolean;
+{%- endif %}
 BEGIN
     IF pg_catalog.to_regclass('{{ control }}.run') IS NOT NULL THEN
         LOCK TABLE {{ control }}.run;
     END IF;
+{%- if archives %}
+    IF current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
+        FOR v_archive IN
+            SELECT a.attrelid::pg_catalog.regclass::text
+            FROM pg_catalog.pg_attribute AS a
+            JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
+            WHERE c.relnamespace = pg_catalog.to_regnamespace('{{ control }}')
+              AND c.relkind = 'r'
+              AND a.attname = 'windrow_row_id'
+        LOOP
+            EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
+            IF v_any THEN
+                RAISE EXCEPTION 'there are archived rows in %', v_archive
+                    USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+            END IF;
+        END LOOP;
+    END IF;
+{%- endif %}
     DROP SCHEMA IF EXISTS {{ control }} CASCADE;
 END
 $windrow$;
@@ -35,6 +61,12 @@ DECLARE
     v_role   text;
     v_joined boolean;
 BEGIN
+{%- if archives %}
+    -- What a role owns goes with it.
+    IF pg_catalog.to_regnamespace('{{ control }}') IS NOT NULL THEN
+        RAISE EXCEPTION 'the schema {{ control }} is still there: the roles stay' USING ERRCODE = '55000';
+    END IF;
+{%- endif %}
     FOREACH v_role IN ARRAY ARRAY['{{ control }}_operator', '{{ control }}_auditor', '{{ control }}_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.

@@ -357,6 +357,81 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
     );
 {%- endmacro collect %}
 
+{#- What copies the rows of "gone", the deletion before it, into an archive. -#}
+{% macro keep_gone(archive, row="g.*") -%}
+kept AS (
+    INSERT INTO {{ archive.entry }}
+    SELECT p_run, now(), {{ row }}
+    FROM gone AS g
+    RETURNING 1
+)
+{%- endmacro keep_gone %}
+
+{#- The error where fewer rows were archived than deleted. -#}
+{% macro all_kept(archive, rows) -%}
+IF v_kept <> {{ rows }} THEN
+    RAISE EXCEPTION '% rows of % were deleted, and % archived', {{ rows }}, {{ archive.table_literal }}, v_kept
+        USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
+END IF;
+{%- endmacro all_kept %}
+
+{#- A deletion of rows t whose copies go to an archive; counted in "rows". -#}
+{% macro archived(archive, rows, delete) -%}
+WITH gone AS (
+    {{ delete | indent }}
+    RETURNING t.*
+),
+{{ self::keep_gone(archive=archive) }}
+SELECT count(*), (SELECT count(*) FROM kept)
+INTO {{ rows }}, v_kept
+FROM gone;
+{{ self::all_kept(archive=archive, rows=rows) }}
+{%- endmacro archived %}
+
+{#- The statement that deletes the rows t of a table that a condition names, without its end. -#}
+{% macro delete_where(table, where) -%}
+DELETE FROM {{ table }} AS t
+WHERE {{ where }}
+{%- endmacro delete_where %}
+
+{#- The statement that deletes the row that a purge names, without its end. -#}
+{% macro delete_named(rule) -%}
+DELETE FROM {{ rule.table }} AS t
+WHERE {{ rule.single.is_named }}
+{%- if rule.single.orphan %}
+  AND {{ rule.single.goes | indent(prefix="  ") }}
+{%- endif %}
+{%- endmacro delete_named %}
+
+{#- The statement that deletes the rows t of a window, without its end. -#}
+{% macro delete_window(rule, member) -%}
+DELETE FROM {{ member.table }} AS t
+WHERE t.{{ rule.end_time }} >= p_from
+  AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.predicates %}
+  AND {{ predicate }}
+{%- endfor %}
+{%- endmacro delete_window %}
+
+{#- Whether the archives fit, once a batch holds the locks that keep the columns of its tables. -#}
+{% macro fits(control, rule) -%}
+PERFORM {{ control }}.check_archive({{ rule.literal }});
+{%- endmacro fits %}
+
+{#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
+{% macro delete_by(step, edge) -%}
+DELETE FROM {{ step.table }} AS t
+{%- if step.collected %}
+WHERE t.{{ step.key }} = ANY ({{ step.collected }})
+{%- elif edge.via %}
+USING {{ edge.via.table }} AS p
+WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+  AND {{ edge.via.on }}
+{%- else %}
+WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %})
+{%- endif %}
+{%- endmacro delete_by %}
+
 {#- The deletion from one table, counted. -#}
 {% macro delete_step(step) -%}
 -- {{ step.why }}
@@ -378,21 +453,19 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
         END IF;
     END IF;
 {%- endif %}
-    DELETE FROM {{ step.table }} AS t
-{%- if step.collected %}
-    WHERE t.{{ step.key }} = ANY ({{ step.collected }});
-{%- elif edge.via %}
-    USING {{ edge.via.table }} AS p
-    WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
-      AND {{ edge.via.on }};
+{%- if step.archive and loop.first %}
+    {{ self::archived(archive=step.archive, rows="v_rows", delete=self::delete_by(step=step, edge=edge)) | indent }}
+{%- elif step.archive %}
+    {{ self::archived(archive=step.archive, rows="v_more", delete=self::delete_by(step=step, edge=edge)) | indent }}
+    v_rows := v_rows + v_more;
 {%- else %}
-    WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %});
-{%- endif %}
+    {{ self::delete_by(step=step, edge=edge) | indent }};
 {%- if loop.first %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- else %}
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
+{%- endif %}
 {%- endif %}
 {%- if edge.via %}
     -- Looked for while the rows are there that they name.

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::retention::retention;
 use super::stamp::{self, Around, stamp};
-use super::{DAY, Family, conditions, end_time, limits, missing, reports, root, single};
+use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{
@@ -101,6 +101,7 @@ pub(super) fn rule(
         rule: &rule.root,
         order: &order,
     };
+    let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     check_unit(rule, root, &members, diagnostics);
     let (unit, limits) = unit(rule, diagnostics);
@@ -129,6 +130,7 @@ pub(super) fn rule(
         newest: None,
         limits,
         artifacts: Vec::new(),
+        archive,
         report,
         order,
     })
@@ -211,27 +213,27 @@ pub(super) fn refuse(
     let (name, help) = match strategy {
         Strategy::EndTime => (
             "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits` and `artifacts`",
+            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts` and `archive`",
         ),
         Strategy::RemovalTime => (
             "removal-time",
-            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
         ),
         Strategy::Age => (
             "age",
-            "it has `root`, `time`, `candidates`, `references`, `retention` and `limits` with `batch_rows`",
+            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`",
         ),
         Strategy::Expiry => (
             "expiry",
-            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, and `limits` with `batch_rows`",
+            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`",
         ),
         Strategy::Orphan => (
             "orphan",
-            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, and `limits` with `batch_rows`",
+            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`",
         ),
         Strategy::KeepLast => (
             "keep-last",
-            "it has `root`, `keep`, `candidates`, `time` and `retention`, and `limits` with `batch_rows`",
+            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`",
         ),
     };
     for (field, span) in found {

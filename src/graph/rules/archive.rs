@@ -1,0 +1,55 @@
+//! Which tables of a rule have an archive.
+
+use toml::Spanned;
+
+use super::Family;
+use crate::diagnostic::Diagnostic;
+use crate::graph::TableId;
+use crate::spec::Archive;
+
+/// Resolves `archive`, in the order of deletion.
+pub(super) fn tables(
+    written: Option<&Spanned<Archive>>,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<TableId> {
+    let Some(written) = written else {
+        return Vec::new();
+    };
+    let names = match written.get_ref() {
+        Archive::All(false) => return Vec::new(),
+        Archive::All(true) => return family.order.to_vec(),
+        Archive::Tables(names) => names,
+    };
+    if names.is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "empty-archive",
+            written.span(),
+            "`archive` names no table",
+            "write `archive = true` for every table of the rule, name some, or leave it out",
+        ));
+    }
+    let mut found = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let first = names[..place]
+            .iter()
+            .find(|other| other.get_ref() == name.get_ref());
+        if let Some(first) = first {
+            let shown = name.get_ref().escape_debug();
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    name.span(),
+                    format!("`{shown}` is listed twice"),
+                    "remove one of the two",
+                )
+                .related(first.span(), "first here"),
+            );
+            continue;
+        }
+        found.extend(family.require(name, diagnostics));
+    }
+    let mut order = family.order.to_vec();
+    order.retain(|table| found.contains(table));
+    order
+}

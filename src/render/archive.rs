@@ -1,0 +1,93 @@
+//! Archives, for the templates: where copies of the rows go that a rule deletes.
+
+use serde::Serialize;
+
+use super::{control_name, escaped, home, within_limit};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Rule, TableId};
+
+/// The archive of a table, which all rules share that archive its rows.
+#[derive(Clone, Serialize)]
+pub(super) struct ArchiveView {
+    /// The table: quoted, as a literal, and quoted as a literal.
+    table: String,
+    table_name: String,
+    table_literal: String,
+    table_class: String,
+    /// The archive table: its quoted name, that with the control schema before it, and its bare name as a literal.
+    bare: String,
+    archive: String,
+    archive_literal: String,
+    /// The view through which rows come in, in the same forms.
+    entry: String,
+    entry_literal: String,
+    entry_class: String,
+    /// Both as they stand within a literal.
+    archive_within: String,
+    entry_within: String,
+    /// The rules that archive rows of the table, as literals between commas.
+    rule_literals: String,
+}
+
+/// The archives of a spec, in the order of its tables.
+pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<ArchiveView> {
+    let mut tables: Vec<TableId> = graph
+        .rules
+        .iter()
+        .flat_map(|rule| rule.archive.iter().copied())
+        .collect();
+    tables.sort();
+    tables.dedup();
+    tables
+        .into_iter()
+        .map(|table| named(graph, table, dialect))
+        .collect()
+}
+
+/// The archive of a table, if the rule archives its rows.
+pub(super) fn view(
+    graph: &Graph,
+    rule: &Rule,
+    table: TableId,
+    dialect: Dialect,
+) -> Option<ArchiveView> {
+    let archived = rule.archive.contains(&table);
+    archived.then(|| named(graph, table, dialect))
+}
+
+/// The rules that archive rows, as literals between commas.
+pub(super) fn rules(graph: &Graph, dialect: Dialect) -> String {
+    let rules = graph.rules.iter().filter(|rule| !rule.archive.is_empty());
+    let literals: Vec<String> = rules.map(|rule| dialect.text(&rule.name)).collect();
+    literals.join(", ")
+}
+
+fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
+    let name = &graph.table(id).name;
+    let control = control_name(graph);
+    let archive = within_limit(dialect, format!("archive_{name}"));
+    let entry = within_limit(dialect, format!("into_archive_{name}"));
+    let within = |name: &str| format!("{control}.{}", dialect.ident(name));
+    let table = dialect.qualified(home(graph, dialect), name);
+    let rules: Vec<String> = graph
+        .rules
+        .iter()
+        .filter(|rule| rule.archive.contains(&id))
+        .map(|rule| dialect.text(&rule.name))
+        .collect();
+    ArchiveView {
+        table_name: escaped(dialect, name),
+        table_literal: dialect.text(name),
+        table_class: dialect.text(&table),
+        table,
+        bare: dialect.ident(&archive),
+        archive: within(&archive),
+        archive_literal: dialect.text(&archive),
+        entry: within(&entry),
+        entry_literal: dialect.text(&entry),
+        entry_class: dialect.text(&within(&entry)),
+        archive_within: escaped(dialect, &within(&archive)),
+        entry_within: escaped(dialect, &within(&entry)),
+        rule_literals: rules.join(", "),
+    }
+}

@@ -141,6 +141,28 @@ impl Calls {
         })
     }
 
+    /// Rows with the names of the archive tables. Parameter: the control schema.
+    pub fn archives(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => postgres::ARCHIVES,
+            Dialect::Mysql | Dialect::Mariadb => mysql::ARCHIVES,
+        }
+    }
+
+    /// A row where a table of the control schema has any.
+    pub fn any_row(&self, table: &str) -> String {
+        let table = self.dialect.ident(table);
+        format!("SELECT 1 FROM {}.{table} LIMIT 1", self.control)
+    }
+
+    /// Lets the uninstallation of this session drop archived rows.
+    pub fn allow_drop(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "SET windrow.drop_archive = 'yes'",
+            Dialect::Mysql | Dialect::Mariadb => "SET @windrow_drop_archive = 'yes'",
+        }
+    }
+
     /// A row where an earlier installation overruled something.
     pub fn forced_install(&self) -> String {
         format!(

@@ -344,6 +344,10 @@ pub struct Uninstall {
     /// Drop it
     #[arg(long)]
     pub yes: bool,
+
+    /// Drop archived rows, too; without it, there must be none
+    #[arg(long)]
+    pub drop_archive: bool,
 }
 
 /// Which families a preview or a run looks at.

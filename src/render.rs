@@ -326,6 +326,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
+    view.readable = archive::readable(&view.archives, &draft);
     Ok(Bundle {
         control: view.control.clone(),
         files: files(graph, tera, dialect, &view)?,
@@ -862,6 +863,9 @@ struct SpecView {
     archives: Vec<ArchiveView>,
     /// The rules with archives, as literals between commas.
     archiving_literals: String,
+    /// What an auditor may read where that is not the whole control schema, and the taking back of the whole, as a literal.
+    readable: Vec<String>,
+    revoke_all: String,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -1285,6 +1289,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .collect(),
         archives: archive::views(graph, dialect),
         archiving_literals: archive::rules(graph, dialect),
+        readable: Vec::new(),
+        revoke_all: dialect.text(&format!("REVOKE SELECT ON {control}.* FROM {}", role("auditor"))),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,

@@ -211,6 +211,13 @@ pub(super) const PROGRESS: &str = "
 pub(super) const LOCK_INSTALL: &str =
     "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";
 
+pub(super) const ARCHIVES: &str = "
+SELECT c.table_name
+FROM information_schema.columns AS c
+WHERE c.table_schema = ?
+  AND c.column_name = 'windrow_row_id'
+ORDER BY c.table_name";
+
 /// A row of the alias as a JSON document.
 fn object(alias: &str, fields: &[Field]) -> String {
     let fields: Vec<String> = fields

@@ -69,3 +69,12 @@ pub(super) const UNFINISHED_INDEXES: &str = "
     JOIN pg_class x ON x.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = x.relnamespace
     WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
+
+pub(super) const ARCHIVES: &str = "
+SELECT c.relname
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'windrow_row_id'
+WHERE n.nspname = $1
+  AND c.relkind = 'r'
+ORDER BY c.relname";

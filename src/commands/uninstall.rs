@@ -22,7 +22,14 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let Some(file) = file else {
         return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
     };
+    let archived = archived(&mut session, &bundle.control)?;
     if !args.yes {
+        for table in &archived {
+            ui.data(&format!(
+                "drop the rows of {}.{table} (only with --drop-archive)",
+                bundle.control
+            ));
+        }
         for statement in file.statements.iter().filter(|statement| drops(statement)) {
             ui.data(&statement.what);
         }
@@ -33,6 +40,16 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         return Ok(Exit::Clean);
     }
     interrupt::cancels(session.database.cancel())?;
+    if args.drop_archive {
+        session.database.execute(session.calls.allow_drop())?;
+    } else if let Some(table) = archived.first() {
+        return Err(Failure::new(format!(
+            "there are archived rows in `{}.{table}`",
+            bundle.control
+        ))
+        .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with the rest")
+        .into());
+    }
     // Runs of statements that may share a transaction do, so that the undo is whole or not at all.
     for group in file.statements.chunk_by(|a, b| !a.alone && !b.alone) {
         let group: Vec<&Statement> = group.iter().collect();
@@ -66,6 +83,22 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         bundle.control, session.url
     ));
     Ok(Exit::Clean)
+}
+
+/// The archive tables that have rows, whatever the spec says now.
+fn archived(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>> {
+    let sql = session.calls.archives();
+    let tables = session.database.query(sql, &[Some(control)])?;
+    let mut found = Vec::new();
+    for table in tables.into_iter().flatten().flatten() {
+        let rows = session
+            .database
+            .query(&session.calls.any_row(&table), &[])?;
+        if !rows.is_empty() {
+            found.push(table);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a statement takes something away, and does not only prepare for those that do.

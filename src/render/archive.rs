@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{control_name, escaped, home, within_limit};
+use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 
@@ -60,6 +61,25 @@ pub(super) fn rules(graph: &Graph, dialect: Dialect) -> String {
     let rules = graph.rules.iter().filter(|rule| !rule.archive.is_empty());
     let literals: Vec<String> = rules.map(|rule| dialect.text(&rule.name)).collect();
     literals.join(", ")
+}
+
+/// The tables and views of the control schema that are no archives, as the files make them.
+pub(super) fn readable(archives: &[ArchiveView], files: &[File]) -> Vec<String> {
+    let statements = files.iter().flat_map(|file| &file.statements);
+    let made = statements.filter_map(|statement| {
+        let what = &statement.what;
+        what.strip_prefix("create table ")
+            .or_else(|| what.strip_prefix("create view "))
+    });
+    let mut names: Vec<String> = made
+        .filter(|name| {
+            let is_archive = |it: &ArchiveView| [it.archive.as_str(), &it.entry].contains(name);
+            !archives.iter().any(is_archive)
+        })
+        .map(ToOwned::to_owned)
+        .collect();
+    names.sort();
+    names
 }
 
 fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {

@@ -89,11 +89,11 @@ BEGIN
           AND c.table_name = {{ archive.entry_literal }}
           AND c.ordinal_position > 2;
         IF v_hidden IS NOT NULL THEN
-            SET o_misfit = CONCAT({{ archive.table_literal }}, '.', v_hidden, ' is invisible');
+            SET o_misfit = CONCAT({{ archive.table_literal }}, '.', v_hidden, ' is invisible, and would not be copied');
         ELSEIF NOT v_source <=> v_entry THEN
             SELECT MIN(CONCAT(
-                {{ archive.table_literal }}, '.', c.column_name, ' is ', c.column_type,
-                COALESCE(CONCAT(', there ', e.column_type), ', and not in it')
+                {{ archive.table_literal }}, '.', c.column_name,
+                COALESCE(CONCAT(' is ', c.column_type, ', and ', e.column_type, ' there'), ' is not there')
             ))
             INTO o_misfit
             FROM information_schema.columns AS c
@@ -104,7 +104,7 @@ BEGIN
             WHERE c.table_schema = {{ schema_literal }}
               AND c.table_name = {{ archive.table_literal }}
               AND NOT (e.column_type <=> c.column_type AND e.character_set_name <=> c.character_set_name);
-            SET o_misfit = COALESCE(o_misfit, CONCAT('columns of ', {{ archive.table_literal }}, ' are gone or elsewhere'));
+            SET o_misfit = COALESCE(o_misfit, CONCAT('columns of ', {{ archive.table_literal }}, ' are gone, or have another place'));
         END IF;
     END IF;
 {%- endfor %}
@@ -119,7 +119,7 @@ BEGIN
     DECLARE v_text   varchar(128);
     CALL {{ control }}.archive_misfit(p_rule, v_misfit);
     IF v_misfit IS NOT NULL THEN
-        SET v_text = CONCAT(LEFT(CONCAT('archive: ', v_misfit), 100), '; run windrow install');
+        SET v_text = CONCAT(LEFT(CONCAT('the archive does not fit: ', v_misfit), 104), '; run windrow install');
         SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = v_text;
     END IF;
 END;

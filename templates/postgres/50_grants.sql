@@ -104,6 +104,13 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA {{ control }} FROM PUBLIC;
 GRANT USAGE ON SCHEMA {{ control }} TO {{ control }}_auditor;
 --# grant select to {{ control }}_auditor
 GRANT SELECT ON ALL TABLES IN SCHEMA {{ control }} TO {{ control }}_auditor;
+{% if archives -%}
+-- But for the archive, whose rows are the application's: grant it by hand to who may read these.
+{% for archive in archives -%}
+--# revoke select on {{ archive.archive }}
+REVOKE SELECT ON {{ archive.archive }}, {{ archive.entry }} FROM {{ control }}_auditor;
+{% endfor -%}
+{% endif -%}
 {% for routine in auditor_routines -%}
 --# grant {{ routine }} to {{ control }}_auditor
 GRANT EXECUTE ON ROUTINE {{ control }}.{{ routine }} TO {{ control }}_auditor;

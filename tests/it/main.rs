@@ -2,6 +2,7 @@
 
 mod agree;
 mod airflow;
+mod archive;
 mod camunda;
 mod cases;
 mod cli;

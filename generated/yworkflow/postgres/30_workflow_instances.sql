@@ -409,6 +409,7 @@ DECLARE
     v_artifacts integer[];
     v_rows      bigint;
     v_more      bigint;
+    v_kept      bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -431,9 +432,24 @@ BEGIN
     );
 
     -- persistent_attribute: rows belong to workflow_instance.
-    DELETE FROM "public"."persistent_attribute" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    WITH gone AS (
+        DELETE FROM "public"."persistent_attribute" AS t
+        WHERE t."workflow_instance_id" = ANY (o_members)
+        RETURNING t.*
+    ),
+    kept AS (
+        INSERT INTO windrow_yworkflow."into_archive_persistent_attribute"
+        SELECT p_run, now(), g.*
+        FROM gone AS g
+        RETURNING 1
+    )
+    SELECT count(*), (SELECT count(*) FROM kept)
+    INTO v_rows, v_kept
+    FROM gone;
+    IF v_kept <> v_rows THEN
+        RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
+            USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
+    END IF;
     o_rows[1] := v_rows;
 
     -- state_instance_history: a link goes with either of its ends in state_instance.
@@ -567,13 +583,14 @@ BEGIN
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
     END IF;
+    PERFORM windrow_yworkflow.check_archive('workflow_instances');
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 05e3c61383c7]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 9d8aeaec06d8]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text)

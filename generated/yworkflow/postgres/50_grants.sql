@@ -65,6 +65,8 @@ $windrow$;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_yworkflow FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_yworkflow TO windrow_yworkflow_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_yworkflow TO windrow_yworkflow_auditor;
+-- But for the archive, whose rows are the application's: grant it by hand to who may read these.
+REVOKE SELECT ON windrow_yworkflow."archive_persistent_attribute", windrow_yworkflow."into_archive_persistent_attribute" FROM windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.preview TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.verify TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_result TO windrow_yworkflow_auditor;

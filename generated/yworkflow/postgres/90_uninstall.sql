@@ -15,10 +15,30 @@ $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
 -- A batch under way is waited for, and the next one finds nothing.
+-- Archived rows exist nowhere else. They go only where someone said so, by: SET windrow.drop_archive = 'yes';
 DO $windrow$
+DECLARE
+    v_archive pg_catalog.text;
+    v_any     boolean;
 BEGIN
     IF pg_catalog.to_regclass('windrow_yworkflow.run') IS NOT NULL THEN
         LOCK TABLE windrow_yworkflow.run;
+    END IF;
+    IF current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
+        FOR v_archive IN
+            SELECT a.attrelid::pg_catalog.regclass::text
+            FROM pg_catalog.pg_attribute AS a
+            JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
+            WHERE c.relnamespace = pg_catalog.to_regnamespace('windrow_yworkflow')
+              AND c.relkind = 'r'
+              AND a.attname = 'windrow_row_id'
+        LOOP
+            EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
+            IF v_any THEN
+                RAISE EXCEPTION 'there are archived rows in %', v_archive
+                    USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+            END IF;
+        END LOOP;
     END IF;
     DROP SCHEMA IF EXISTS windrow_yworkflow CASCADE;
 END
@@ -34,6 +54,10 @@ DECLARE
     v_role   text;
     v_joined boolean;
 BEGIN
+    -- What a role owns goes with it.
+    IF pg_catalog.to_regnamespace('windrow_yworkflow') IS NOT NULL THEN
+        RAISE EXCEPTION 'the schema windrow_yworkflow is still there: the roles stay' USING ERRCODE = '55000';
+    END IF;
     FOREACH v_role IN ARRAY ARRAY['windrow_yworkflow_operator', 'windrow_yworkflow_auditor', 'windrow_yworkflow_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.

@@ -2593,6 +2593,7 @@ mod tests {
             releases: Vec::new(),
             key: String::new(),
             collected: String::new(),
+            archive: None,
             plain: Vec::new(),
             edges: vec![
                 edge("a", "w"),

@@ -269,6 +269,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_yworkflow.arm().';
         END IF;
     END IF;
+    PERFORM windrow_yworkflow.check_archive(p_options ->> 'rule');
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock(1817104196, 1) THEN
@@ -303,7 +304,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body d180b14d3fd1]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f8982ef1c1a7]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -609,6 +610,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.arm() first.';
     END IF;
+    PERFORM windrow_yworkflow.check_archive(v_rule);
     INSERT INTO windrow_yworkflow.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
@@ -619,7 +621,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 1836b33f10c4]';
+    'Checks the options of purge() and opens the ledger. [body c5c38c9bbff7]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -1178,7 +1180,9 @@ BEGIN
     ),
     routine (name) AS (
         VALUES
+            ('archive_misfit'),
             ('arm'),
+            ('check_archive'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
@@ -1186,6 +1190,7 @@ BEGIN
             ('claim_artifacts'),
             ('drop_policy'),
             ('finish_artifact'),
+            ('fit_archive'),
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
@@ -1324,6 +1329,16 @@ BEGIN
         SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM windrow_yworkflow.refusal AS f
         UNION ALL
+        SELECT
+            14, 'archive', a.rule,
+            CASE WHEN a.misfit IS NULL THEN 'ok' ELSE 'violation' END,
+            1,
+            coalesce(a.misfit || '; runs refuse: run windrow install', 'it fits the tables')
+        FROM (
+            SELECT r.rule, windrow_yworkflow.archive_misfit(r.rule) AS misfit
+            FROM unnest(ARRAY['workflow_instances']) AS r(rule)
+        ) AS a
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1341,7 +1356,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body d6467be669ed]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 431c22b3f7ac]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS

@@ -322,6 +322,20 @@ fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {
     installation.execute(&format!("GRANT {right} TO {of}"));
     installation.arm();
     assert_eq!(scheduled(&mut installation)["rules"][0]["rows"], 1);
+    // What crashed has failed, too.
+    for _ in 0..2 {
+        installation.execute(
+            r#"INSERT INTO W.run ("trigger", dry_run, options, as_of, deadline, status, reason, backend_pid, finished_at)
+               SELECT 'SCHEDULED', dry_run, options, as_of, deadline, 'crashed', 'its session vanished', backend_pid, finished_at
+               FROM W.run WHERE run_id = (SELECT MAX(run_id) FROM W.run)"#,
+        );
+    }
+    assert_refused(
+        &mut installation,
+        "suspended after 2 failed runs in a row, the last one: its session vanished",
+    );
+    installation.run(json!({})).expect("a run");
+    assert_eq!(scheduled(&mut installation)["status"], "done");
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
 }
 

@@ -101,6 +101,14 @@ impl Calls {
         }
     }
 
+    /// A document: a check that `verify` cannot do for its caller, where there is one.
+    pub fn schedule_check(&self) -> Option<String> {
+        match self.dialect {
+            Dialect::Postgres => Some(format!("SELECT {}.schedule_check()::text", self.control)),
+            Dialect::Mysql | Dialect::Mariadb => None,
+        }
+    }
+
     /// Documents: the rows of a table.
     pub fn list(&self, list: List) -> String {
         self.written(postgres::list(list), || mysql::list(list))

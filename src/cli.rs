@@ -401,6 +401,10 @@ pub struct Run {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// As a scheduler starts it: in its windows, with back-off, and not once it is suspended
+    #[arg(long)]
+    pub scheduled: bool,
+
     /// Stop after this time, e.g. 10m
     #[arg(long, value_name = "DURATION")]
     pub time_budget: Option<String>,

@@ -43,6 +43,8 @@ pub struct Graph {
     pub rules: Vec<Rule>,
     /// When the scheduled run starts, as a five-field cron expression in UTC.
     pub schedule: String,
+    /// Seconds that pg_cron remembers past starts; 0: for ever.
+    pub cron_history: i64,
     /// When scheduled runs may work; never empty.
     pub windows: Vec<Window>,
     /// Where replicas say how far they are.
@@ -589,6 +591,10 @@ pub struct Limits {
     pub max_old_snapshot: i64,
     /// A query of one value, without a semicolon; a batch waits while it is true or above 0.
     pub wait_while_sql: Option<String>,
+    /// Seconds that scheduled runs pause for at most after runs that found nothing left; 0: not at all.
+    pub back_off_max: i64,
+    /// Scheduled runs in a row that may end with an error; 0: however many.
+    pub suspend_after: i64,
 }
 
 /// A file that a deleted row names, to be removed by `windrow artifacts`.
@@ -687,6 +693,8 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     if let Some(schedule) = &spec.schedule {
         names::schedule(text, schedule, &mut diagnostics);
     }
+    let history = spec.cron_history.as_ref();
+    let cron_history = names::milliseconds(history, 0, 1_000, 1_000, &mut diagnostics) / 1_000;
     let windows = windows::resolve(spec, text, &mut diagnostics);
     let resolved = tables::resolve(spec, text, &mut diagnostics);
     let ignored = tables::ignored(spec, &mut diagnostics);
@@ -703,6 +711,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),
         schedule: value(&spec.schedule, "7 * * * *"),
+        cron_history,
         windows,
         heartbeat,
         name,

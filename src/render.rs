@@ -217,7 +217,14 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
 ];
 
 /// The routines that an auditor may call: they read.
-const AUDITOR_ROUTINES: &[&str] = &["preview", "verify", "run_result", "orphans", "in_window"];
+const AUDITOR_ROUTINES: &[&str] = &[
+    "preview",
+    "verify",
+    "run_result",
+    "orphans",
+    "in_window",
+    "schedule_check",
+];
 
 /// The routines that an operator may call besides.
 const OPERATOR_ROUTINES: &[&str] = &[
@@ -549,7 +556,7 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
     add(
         "35_guard.sql",
         "35_guard.sql",
-        "what holds runs back: pauses of rules, and servers where nobody armed windrow",
+        "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
         &context,
     )?;
     add(
@@ -821,6 +828,8 @@ struct SpecView {
     named_zone: String,
     schedule: String,
     schedule_literal: String,
+    /// Seconds after which pg_cron forgets the starts of its jobs; 0: never.
+    cron_history: i64,
     event: EventView,
     windows: Vec<WindowView>,
     /// The windows as the spec has them.
@@ -1268,6 +1277,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         },
         schedule: escaped(dialect, &graph.schedule),
         schedule_literal: dialect.text(&graph.schedule),
+        cron_history: graph.cron_history,
         event: event_view(&graph.schedule),
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
         windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),

@@ -109,7 +109,12 @@ pub fn run(document: &Value) -> String {
 
 /// Whether a run's document asks for a look: refused, failed, or some families failed or were refused.
 pub fn run_found(document: &Value) -> bool {
-    let clean = ["done", "stopped"].contains(&text(document, "status").as_str());
+    let (status, reason) = (text(document, "status"), text(document, "reason"));
+    // A scheduled run that only waits for its time is as it should be.
+    let waits = ["no window is open", "nothing left"]
+        .iter()
+        .any(|start| reason.starts_with(start));
+    let clean = ["done", "stopped"].contains(&status.as_str()) || status == "refused" && waits;
     let failures = list(document, "rules")
         .iter()
         .any(|rule| !list(rule, "failures").is_empty());
@@ -245,6 +250,15 @@ pub fn status(document: &Value) -> String {
             text(pause, "paused_at"),
             text(pause, "paused_by"),
             text(pause, "reason")
+        );
+    }
+    let scheduling = &document["scheduling"];
+    if scheduling["suspended"] == true {
+        let _ = writeln!(
+            out,
+            "suspended  yes, after {} failed scheduled runs in a row: {}\n           until `windrow run` succeeds, or `windrow arm`",
+            count(number(scheduling, "failed_runs")),
+            text(scheduling, "last_error")
         );
     }
     for refusal in list(document, "refusals") {

@@ -66,6 +66,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Text>,
+    /// How long pg_cron keeps its rows of past starts of these runs, which it never deletes by itself; left out: for ever.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), example = &"30d")]
+    pub cron_history: Option<Text>,
     /// When scheduled runs may work: `always`, `never`, or windows like `mon-fri 22:00-06:00 Europe/Berlin`. Days are
     /// those on which a window begins; the start is inclusive, the end exclusive, and the same twice is 24 hours. Without a
     /// zone it is UTC.
@@ -496,6 +500,16 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "String", example = &"SELECT EXISTS (SELECT 1 FROM ops.maintenance WHERE active)")]
     pub wait_while_sql: Option<Text>,
+    /// How long scheduled runs pause at most after runs that found nothing left: 10 seconds after the first, twice as long
+    /// after each further one. Of several rules the shortest counts; `0s`: they do not pause.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = DURATION), extend("default" = "30m"))]
+    pub back_off_max: Option<Text>,
+    /// How many scheduled runs in a row may end with an error before no further one starts. Of several rules the smallest
+    /// counts; 0: however many.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 100), extend("default" = 5))]
+    pub suspend_after: Option<Spanned<i64>>,
 }
 
 /// A file that a deleted row names.

@@ -114,6 +114,14 @@ const PAUSE: &[Field] = &[
 
 const REFUSAL: &[Field] = &[("server", Plain), ("reason", Plain), ("since", Instant)];
 
+const SCHEDULING: &[Field] = &[
+    ("failed_runs", Plain),
+    ("suspended", Truth),
+    ("last_error", Plain),
+    ("empty_runs", Plain),
+    ("idle_until", Instant),
+];
+
 const RUN: &[Field] = &[
     ("run_id", Plain),
     ("trigger", Plain),
@@ -156,6 +164,7 @@ pub(super) fn status() -> String {
         'control', JSON_EXTRACT((SELECT {control} FROM {{w}}.control AS c LIMIT 1), '$'),
         'paused_rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({pause}) FROM {{w}}.rule_pause AS p), '[]'), '$'),
         'refusals', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({refusal}) FROM {{w}}.refusal AS f), '[]'), '$'),
+        'scheduling', JSON_EXTRACT((SELECT {scheduling} FROM {{w}}.scheduling AS s), '$'),
         'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
         'windows', (SELECT JSON_ARRAYAGG(h.written) FROM (SELECT o.written FROM {{w}}.open_hours AS o ORDER BY o.position) AS h),
         'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
@@ -175,6 +184,7 @@ pub(super) fn status() -> String {
         control = object("c", CONTROL),
         pause = object("p", PAUSE),
         refusal = object("f", REFUSAL),
+        scheduling = object("s", SCHEDULING),
         started = value("r", ("started_at", Instant)),
         waiting = value("r", ("waiting_since", Instant)),
         run = object("r", RUN),

@@ -20,6 +20,7 @@ pub(super) const STATUS: &str = "
         'control', (SELECT to_jsonb(c) - 'spec' FROM {w}.control c LIMIT 1),
         'paused_rules', (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.rule), '[]') FROM {w}.rule_pause p),
         'refusals', (SELECT coalesce(jsonb_agg(to_jsonb(f) ORDER BY f.server), '[]') FROM {w}.refusal f),
+        'scheduling', (SELECT to_jsonb(s) FROM {w}.scheduling s),
         'policies', (SELECT count(*) FROM {w}.policy WHERE enabled),
         'windows', (SELECT jsonb_agg(h.written ORDER BY h.position) FROM {w}.open_hours h),
         'holds', (SELECT count(*) FROM {w}.hold WHERE until IS NULL OR until > now()),

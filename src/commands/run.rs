@@ -24,7 +24,7 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
     let mut options = selection(&args.selection);
-    let total = if args.no_estimate {
+    let total = if args.no_estimate || args.scheduled {
         None
     } else {
         estimate(&mut session, &options.clone().into(), ui)
@@ -34,6 +34,9 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
     }
     if args.dry_run {
         options.insert("dry_run".to_owned(), true.into());
+    }
+    if args.scheduled {
+        options.insert("trigger".to_owned(), "SCHEDULED".into());
     }
     if let Some(budget) = &args.time_budget {
         options.insert("time_budget".to_owned(), budget.clone().into());

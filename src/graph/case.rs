@@ -42,6 +42,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         ignored,
         rules,
         schedule: _,
+        cron_history: _,
         windows: _,
         // It is not the application's.
         heartbeat: _,

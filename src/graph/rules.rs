@@ -494,6 +494,14 @@ fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
             .wait_while_sql
             .as_ref()
             .and_then(|sql| raw_query(sql, diagnostics)),
+        back_off_max: names::milliseconds(
+            written.back_off_max.as_ref(),
+            1_800_000,
+            1_000,
+            0,
+            diagnostics,
+        ) / 1_000,
+        suspend_after: names::count(written.suspend_after.as_ref(), 5, 0..=100, diagnostics),
     }
 }
 

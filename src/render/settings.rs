@@ -106,6 +106,8 @@ pub(super) fn views(
         max_active_sessions,
         max_old_snapshot,
         wait_while_sql: _,
+        back_off_max,
+        suspend_after,
     } = rule.limits;
     let families = |value| view("batch_families", "families", value, 1, 5_000);
     let rows = |value| view("batch_rows", "rows", value, 1, 100_000);
@@ -125,6 +127,8 @@ pub(super) fn views(
         limit("target_batch", "milliseconds", target_batch, 600_000),
         limit("rate", "rows per second", rate, 1_000_000_000),
         limit("nice", "percent", nice, 10_000),
+        limit("back_off_max", "seconds", back_off_max, 604_800),
+        limit("suspend_after", "failed runs", suspend_after, 100),
     ]);
     // The others do not know how far their replicas are.
     if dialect == Dialect::Postgres || heartbeat {

@@ -20,6 +20,57 @@ CREATE TABLE IF NOT EXISTS {{ control }}.refusal (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
 
+-- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
+-- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
+-- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
+--# create view {{ control }}.scheduling
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
+WITH latest AS (
+    SELECT
+        r.run_id,
+        r.reason,
+        r.finished_at,
+        COALESCE(r.`trigger` = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
+        r.status = 'crashed' OR COALESCE(r.reason LIKE 'error %', false) AS is_broken,
+        COALESCE(r.reason = 'nothing left', false)
+            AND NOT EXISTS (SELECT 1 FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
+            AND NOT EXISTS (SELECT 1 FROM {{ control }}.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
+    FROM {{ control }}.run AS r
+    CROSS JOIN {{ control }}.control AS c
+    WHERE {{ w::is_run(stamps=stamps) }}
+      AND NOT r.dry_run
+      AND r.status NOT IN ('running', 'cancelled')
+    ORDER BY r.run_id DESC
+    LIMIT 101
+),
+failures AS (
+    SELECT COUNT(*) AS runs, MAX(l.run_id) AS last_run
+    FROM latest AS l
+    WHERE l.is_broken
+      AND l.is_counted
+      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
+),
+idle AS (
+    SELECT COUNT(*) AS runs, MAX(l.finished_at) AS ended
+    FROM latest AS l
+    WHERE l.is_empty
+      AND l.is_counted
+      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
+),
+bounds AS (
+    SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after, MIN(IF(s.name = 'back_off_max', s.value, NULL)) AS back_off_max
+    FROM {{ control }}.settings AS s
+)
+SELECT
+    f.runs,
+    b.suspend_after > 0 AND f.runs >= b.suspend_after,
+    (SELECT l.reason FROM latest AS l WHERE l.run_id = f.last_run),
+    i.runs,
+    IF(b.back_off_max > 0, i.ended + INTERVAL CAST(LEAST(b.back_off_max, 10 * POW(2, i.runs - 1)) AS signed) SECOND, NULL)
+FROM failures AS f
+CROSS JOIN idle AS i
+CROSS JOIN bounds AS b;
+
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
 --# create procedure {{ control }}.pause_document
 CREATE PROCEDURE {{ control }}.pause_document(IN p_rule varchar(64), OUT o_document longtext)
@@ -164,6 +215,22 @@ BEGIN
                 SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM {{ control }}.open_hours AS h;
             END IF;
         END IF;
-        CALL {{ control }}.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            CALL {{ control }}.note_refusal(o_refused);
+        END IF;
     END IF;
+END;
+
+-- kept_back: why no scheduled run starts now, by the latest ones.
+--# create procedure {{ control }}.kept_back
+CREATE PROCEDURE {{ control }}.kept_back(OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body @body@]'
+BEGIN
+    SELECT CASE
+        WHEN s.suspended THEN CONCAT('suspended after ', s.failed_runs, ' failed runs in a row, the last one: ', s.last_error)
+        WHEN s.idle_until > UTC_TIMESTAMP(6) THEN CONCAT('nothing left, runs in a row: ', s.empty_runs, '; back-off until ', DATE_FORMAT(s.idle_until, '%Y-%m-%dT%TZ'))
+    END
+    INTO o_refused
+    FROM {{ control }}.scheduling AS s;
 END;

@@ -38,7 +38,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
         {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
 {%- for table in referring %}
         {{ table }},
 {%- endfor %}
@@ -285,6 +285,13 @@ BEGIN
         IF COALESCE(IS_USED_LOCK({{ run_lock }}), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL {{ control }}.reap();
         END IF;
+        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL {{ control }}.kept_back(o_refused);
+            CALL {{ control }}.note_refusal(o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK({{ run_lock }}, 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK({{ run_lock }});
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -300,7 +307,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
-        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         CALL {{ control }}.option_of(p_options, 'time_budget', v_text);
         CALL {{ control }}.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN

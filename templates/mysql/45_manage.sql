@@ -688,6 +688,11 @@ BEGIN
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM {{ control }}.refusal AS f;
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM {{ control }}.scheduling AS s
+    CROSS JOIN {{ control }}.control AS c
+    WHERE s.suspended;
 
     BEGIN
         -- The server does not know a zone.
@@ -782,6 +787,15 @@ FROM {{ control }}.rule_pause AS p
 WHERE p.rule = {{ rule.literal }}
 UNION ALL
 {%- endfor %}
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM {{ control }}.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM {{ control }}.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM {{ control }}.scheduling AS s
+UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.run AS r
 WHERE r.status = 'running'

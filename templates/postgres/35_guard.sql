@@ -27,6 +27,60 @@ CREATE TABLE IF NOT EXISTS {{ control }}.refusal (
 COMMENT ON TABLE {{ control }}.refusal IS
     'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
 
+-- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
+-- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
+-- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
+--# create view {{ control }}.scheduling
+CREATE OR REPLACE VIEW {{ control }}.scheduling AS
+WITH latest AS (
+    SELECT
+        r.run_id,
+        r.reason,
+        r.finished_at,
+        coalesce(r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
+        r.status = 'crashed' OR coalesce(r.reason LIKE 'error %', false) AS is_broken,
+        coalesce(r.reason = 'nothing left', false)
+            AND NOT EXISTS (SELECT FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
+            AND NOT EXISTS (SELECT FROM {{ control }}.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
+    FROM {{ control }}.run AS r
+    CROSS JOIN {{ control }}.control AS c
+    WHERE {{ w::is_run(stamps=stamps) }}
+      AND NOT r.dry_run
+      AND r.status NOT IN ('running', 'cancelled')
+    ORDER BY r.run_id DESC
+    LIMIT 101
+),
+failures AS (
+    SELECT count(*) AS runs, max(l.run_id) AS last_run
+    FROM latest AS l
+    WHERE l.is_broken
+      AND l.is_counted
+      AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
+),
+idle AS (
+    SELECT count(*) AS runs, max(l.finished_at) AS ended
+    FROM latest AS l
+    WHERE l.is_empty
+      AND l.is_counted
+      AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
+),
+bounds AS (
+    SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after, min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
+    FROM {{ control }}.settings AS s
+)
+SELECT
+    f.runs AS failed_runs,
+    b.suspend_after > 0 AND f.runs >= b.suspend_after AS suspended,
+    (SELECT l.reason FROM latest AS l WHERE l.run_id = f.last_run) AS last_error,
+    i.runs AS empty_runs,
+    CASE WHEN b.back_off_max > 0 THEN i.ended + make_interval(secs => least(b.back_off_max, 10 * 2 ^ (i.runs - 1))) END AS idle_until
+FROM failures AS f
+CROSS JOIN idle AS i
+CROSS JOIN bounds AS b;
+--# comment on view {{ control }}.scheduling
+COMMENT ON VIEW {{ control }}.scheduling IS
+    'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), and the end of the back-off.';
+
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
 --# create function {{ control }}.pause_rule
 CREATE OR REPLACE FUNCTION {{ control }}.pause_rule(p_options jsonb)
@@ -158,7 +212,9 @@ BEGIN
                 format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM {{ control }}.open_hours AS h))
             END
         );
-        PERFORM {{ control }}.note_refusal(v_reason);
+        IF v_reason IS NOT NULL THEN
+            PERFORM {{ control }}.note_refusal(v_reason);
+        END IF;
     END IF;
     RETURN v_reason;
 END
@@ -166,3 +222,58 @@ $windrow$;
 --# comment on function {{ control }}.held_back
 COMMENT ON FUNCTION {{ control }}.held_back(jsonb) IS
     'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body @body@]';
+
+-- kept_back: why no scheduled run starts now, by the latest ones.
+--# create function {{ control }}.kept_back
+CREATE OR REPLACE FUNCTION {{ control }}.kept_back()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT CASE
+        WHEN s.suspended THEN format('suspended after %s failed runs in a row, the last one: %s', s.failed_runs, s.last_error)
+        WHEN s.idle_until > clock_timestamp() THEN format('nothing left, runs in a row: %s; back-off until %s', s.empty_runs, to_char(s.idle_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+    END
+    FROM {{ control }}.scheduling AS s;
+$windrow$;
+--# comment on function {{ control }}.kept_back
+COMMENT ON FUNCTION {{ control }}.kept_back() IS
+    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body @body@]';
+
+-- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only.
+--# create function {{ control }}.schedule_check
+CREATE OR REPLACE FUNCTION {{ control }}.schedule_check()
+RETURNS json
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_job      record;
+    v_severity text := 'notice';
+    v_detail   text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron') THEN
+        v_detail := format('pg_cron is not in database %s: no run starts by itself', current_database());
+    ELSE
+        -- The extension may come later than this function.
+        EXECUTE 'SELECT j.jobid, j.schedule, j.active, j.database, j.username FROM cron.job AS j WHERE j.jobname = $1 ORDER BY j.active DESC, j.jobid LIMIT 1'
+        INTO v_job
+        USING {{ control_literal }};
+        IF v_job.jobid IS NULL THEN
+            v_detail := format('no job of pg_cron is called {{ control }}, or %s may not see it, being another than who installed', current_user);
+        ELSIF NOT v_job.active THEN
+            v_detail := format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)', v_job.jobid, v_job.jobid);
+        ELSIF v_job.database <> current_database() THEN
+            v_severity := 'violation';
+            v_detail := format('job %s of pg_cron works in database %s; windrow install schedules it here', v_job.jobid, v_job.database);
+        ELSE
+            v_severity := 'ok';
+            v_detail := format('job %s of pg_cron, as %s: %s', v_job.jobid, v_job.username, v_job.schedule);
+        END IF;
+    END IF;
+    RETURN json_build_object('check', 'schedule', 'object', {{ spec_literal }}, 'severity', v_severity, 'count', 1, 'detail', v_detail);
+END
+$windrow$;
+--# comment on function {{ control }}.schedule_check
+COMMENT ON FUNCTION {{ control }}.schedule_check() IS
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT {{ control }}.schedule_check(); [body @body@]';

@@ -355,6 +355,13 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT v_dry_run THEN
+        o_refused := {{ control }}.kept_back();
+        PERFORM {{ control }}.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
 
     INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -1459,6 +1466,11 @@ BEGIN
         ) AS a
         UNION ALL
 {%- endif %}
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM {{ control }}.scheduling AS s
+        CROSS JOIN {{ control }}.control AS c
+        WHERE s.suspended
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1491,6 +1503,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
 FROM unnest(ARRAY[{{ rule_literals }}]) AS r(name)
 LEFT JOIN {{ control }}.rule_pause AS p ON p.rule = r.name
+UNION ALL
+SELECT m.name, '{}', m.value
+FROM {{ control }}.scheduling AS s
+CROSS JOIN LATERAL (
+    VALUES
+        ('windrow_suspended', s.suspended::integer::double precision),
+        ('windrow_failed_runs_in_row', s.failed_runs),
+        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
+) AS m(name, value)
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM {{ control }}.run AS r

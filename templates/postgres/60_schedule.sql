@@ -14,5 +14,15 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('{{ control }}', {{ schedule_literal }}, 'CALL {{ control }}.run(''{"trigger": "SCHEDULED"}'')');
+{%- if cron_history > 0 %}
+    -- pg_cron keeps a row of every start for ever: those of these two jobs go after {{ cron_history }} seconds.
+    PERFORM cron.schedule(
+        '{{ control }} history',
+        '41 3 * * *',
+        'DELETE FROM cron.job_run_details AS d USING cron.job AS j WHERE j.jobid = d.jobid AND j.jobname IN (''{{ control }}'', ''{{ control }} history'') AND coalesce(d.end_time, d.start_time) < now() - interval ''{{ cron_history }} seconds'''
+    );
+{%- else %}
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = '{{ control }} history';
+{%- endif %}
 END
 $windrow$;

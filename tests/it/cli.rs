@@ -140,6 +140,9 @@ fn a_subcommand_shows_an_example() {
           --dry-run
               Do the real batches and roll them back
 
+          --scheduled
+              As a scheduler starts it: in its windows, with back-off, and not once it is suspended
+
           --time-budget <DURATION>
               Stop after this time, e.g. 10m
 

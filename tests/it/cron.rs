@@ -58,12 +58,17 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     }
     let jobs = rig::texts(
         &mut client,
-        "SELECT concat_ws(' | ', jobname, schedule, command, database, active) FROM cron.job",
+        "SELECT concat_ws(' | ', jobname, schedule, command, database, active) FROM cron.job ORDER BY jobname",
     )?;
     ensure!(
-        jobs == [format!(
-            "{W} | 7 * * * * | CALL {W}.run('{{\"trigger\": \"SCHEDULED\"}}') | ds | t"
-        )],
+        jobs.len() == 2
+            && jobs[0]
+                == format!(
+                    "{W} | 7 * * * * | CALL {W}.run('{{\"trigger\": \"SCHEDULED\"}}') | ds | t"
+                )
+            && jobs[1].starts_with(&format!(
+                "{W} history | 41 3 * * * | DELETE FROM cron.job_run_details "
+            )),
         "{jobs:?}"
     );
     let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
@@ -85,8 +90,8 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         "2 seconds"
     };
     client.batch_execute(&format!(
-        "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job;
-         SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job"
+        "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job WHERE jobname = '{W}';
+         SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job WHERE jobname = '{W}'"
     ))?;
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -110,7 +115,52 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         );
         thread::sleep(Duration::from_millis(200));
     }
+    // What a month ago was done is forgotten, but that of another job is not windrow's.
+    client.batch_execute("UPDATE cron.job_run_details SET start_time = now() - interval '31 days', end_time = now() - interval '31 days'")?;
+    let forget = rig::texts(
+        &mut client,
+        &format!("SELECT command FROM cron.job WHERE jobname = '{W} history'"),
+    )?;
+    client.batch_execute(&forget[0])?;
+    let old = rig::texts(
+        &mut client,
+        "SELECT DISTINCT j.jobname::text FROM cron.job_run_details AS d JOIN cron.job AS j USING (jobid) WHERE d.end_time < now() - interval '30 days'",
+    )?;
+    ensure!(old == ["busy"], "{old:?}");
     client.batch_execute("SELECT cron.unschedule('busy')")?;
+
+    // Whether the job will start runs.
+    let told = |client: &mut Client, change: &str| -> Result<String> {
+        client.batch_execute(change)?;
+        let check = format!(
+            "SELECT concat_ws(': ', c ->> 'severity', c ->> 'detail') FROM {W}.schedule_check() AS c"
+        );
+        Ok(rig::texts(client, &check)?.remove(0))
+    };
+    let active = |active| {
+        format!(
+            "SELECT cron.alter_job(jobid, active := {active}) FROM cron.job WHERE jobname = '{W}'"
+        )
+    };
+    let fine = told(&mut client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
+    let idle = told(&mut client, &active(false))?;
+    ensure!(
+        idle.starts_with("notice: job ") && idle.contains("is not active"),
+        "{idle}"
+    );
+    let moved = "UPDATE cron.job SET database = 'busy', active = true";
+    let moved = told(&mut client, moved)?;
+    ensure!(
+        moved.starts_with("violation: job ") && moved.contains("in database busy"),
+        "{moved}"
+    );
+    let nowhere = told(&mut busy, "")?;
+    ensure!(
+        nowhere.starts_with("notice: pg_cron is not in database busy"),
+        "{nowhere}"
+    );
+    client.batch_execute("UPDATE cron.job SET database = 'ds'")?;
 
     let run = client.query_one(
         &format!("SELECT r.trigger, r.status, r.started_by, p.families FROM {W}.run AS r JOIN {W}.run_rule AS p USING (run_id) ORDER BY run_id LIMIT 1"),

@@ -33,6 +33,7 @@ const READS: &[&str] = &[
     "SELECT * FROM W.open_hours",
     "SELECT * FROM W.rule_pause",
     "SELECT * FROM W.refusal",
+    "SELECT * FROM W.scheduling",
     "SELECT * FROM W.run",
     "SELECT * FROM W.run_rule",
     "SELECT * FROM W.run_table",

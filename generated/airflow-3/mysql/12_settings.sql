@@ -38,12 +38,14 @@ SET @windrow_statement = CONCAT(
     'ADD CONSTRAINT `target_batch takes 0 (off) to 600000 milliseconds` CHECK (name <> ''target_batch'' OR value BETWEEN 0 AND 600000), ',
     'ADD CONSTRAINT `rate takes 0 (off) to 1000000000 rows per second` CHECK (name <> ''rate'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `nice takes 0 (off) to 10000 percent` CHECK (name <> ''nice'' OR value BETWEEN 0 AND 10000), ',
+    'ADD CONSTRAINT `back_off_max takes 0 (off) to 604800 seconds` CHECK (name <> ''back_off_max'' OR value BETWEEN 0 AND 604800), ',
+    'ADD CONSTRAINT `suspend_after takes 0 (off) to 100 failed runs` CHECK (name <> ''suspend_after'' OR value BETWEEN 0 AND 100), ',
     'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
     'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
     'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
     'ADD CONSTRAINT `fallback_retention takes 0 to 31557600000 seconds` CHECK (name <> ''fallback_retention'' OR value BETWEEN 0 AND 31557600000), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows'', ''fallback_retention''))'
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows'', ''fallback_retention''))'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -75,9 +77,11 @@ FROM (
     SELECT 7 AS position, 'dag_runs' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 8 AS position, 'dag_runs' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 9 AS position, 'dag_runs' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 10 AS position, 'dag_runs' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 11 AS position, 'dag_runs' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 12 AS position, 'dag_runs' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 10 AS position, 'dag_runs' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 11 AS position, 'dag_runs' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 12 AS position, 'dag_runs' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 13 AS position, 'dag_runs' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 14 AS position, 'dag_runs' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 101 AS position, 'tries' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 102 AS position, 'tries' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 103 AS position, 'tries' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -87,9 +91,11 @@ FROM (
     SELECT 107 AS position, 'tries' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 108 AS position, 'tries' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 109 AS position, 'tries' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 110 AS position, 'tries' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 111 AS position, 'tries' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 112 AS position, 'tries' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 110 AS position, 'tries' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 111 AS position, 'tries' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 112 AS position, 'tries' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 113 AS position, 'tries' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 114 AS position, 'tries' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 201 AS position, 'task_state' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 202 AS position, 'task_state' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 203 AS position, 'task_state' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -99,10 +105,12 @@ FROM (
     SELECT 207 AS position, 'task_state' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 208 AS position, 'task_state' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 209 AS position, 'task_state' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 210 AS position, 'task_state' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 211 AS position, 'task_state' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 212 AS position, 'task_state' AS rule, 'fallback_retention' AS name, 'seconds' AS unit, 0 AS spec_value, 0 AS least_value, 31557600000 AS greatest_value, '0 to 31557600000 seconds' AS takes UNION ALL
-    SELECT 213 AS position, 'task_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 210 AS position, 'task_state' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 211 AS position, 'task_state' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 212 AS position, 'task_state' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 213 AS position, 'task_state' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 214 AS position, 'task_state' AS rule, 'fallback_retention' AS name, 'seconds' AS unit, 0 AS spec_value, 0 AS least_value, 31557600000 AS greatest_value, '0 to 31557600000 seconds' AS takes UNION ALL
+    SELECT 215 AS position, 'task_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 301 AS position, 'asset_state' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 302 AS position, 'asset_state' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 303 AS position, 'asset_state' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -112,9 +120,11 @@ FROM (
     SELECT 307 AS position, 'asset_state' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 308 AS position, 'asset_state' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 309 AS position, 'asset_state' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 310 AS position, 'asset_state' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 311 AS position, 'asset_state' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 312 AS position, 'asset_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 310 AS position, 'asset_state' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 311 AS position, 'asset_state' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 312 AS position, 'asset_state' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 313 AS position, 'asset_state' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 314 AS position, 'asset_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 401 AS position, 'revoked_token' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 402 AS position, 'revoked_token' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 403 AS position, 'revoked_token' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -124,9 +134,11 @@ FROM (
     SELECT 407 AS position, 'revoked_token' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 408 AS position, 'revoked_token' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 409 AS position, 'revoked_token' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 410 AS position, 'revoked_token' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 411 AS position, 'revoked_token' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 412 AS position, 'revoked_token' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 410 AS position, 'revoked_token' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 411 AS position, 'revoked_token' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 412 AS position, 'revoked_token' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 413 AS position, 'revoked_token' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 414 AS position, 'revoked_token' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 501 AS position, 'log' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 502 AS position, 'log' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 503 AS position, 'log' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -136,9 +148,11 @@ FROM (
     SELECT 507 AS position, 'log' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 508 AS position, 'log' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 509 AS position, 'log' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 510 AS position, 'log' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 511 AS position, 'log' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 512 AS position, 'log' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 510 AS position, 'log' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 511 AS position, 'log' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 512 AS position, 'log' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 513 AS position, 'log' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 514 AS position, 'log' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 601 AS position, 'import_error' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 602 AS position, 'import_error' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 603 AS position, 'import_error' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -148,9 +162,11 @@ FROM (
     SELECT 607 AS position, 'import_error' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 608 AS position, 'import_error' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 609 AS position, 'import_error' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 610 AS position, 'import_error' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 611 AS position, 'import_error' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 612 AS position, 'import_error' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 610 AS position, 'import_error' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 611 AS position, 'import_error' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 612 AS position, 'import_error' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 613 AS position, 'import_error' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 614 AS position, 'import_error' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 701 AS position, 'job' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 702 AS position, 'job' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 703 AS position, 'job' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -160,9 +176,11 @@ FROM (
     SELECT 707 AS position, 'job' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 708 AS position, 'job' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 709 AS position, 'job' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 710 AS position, 'job' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 711 AS position, 'job' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 712 AS position, 'job' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 710 AS position, 'job' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 711 AS position, 'job' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 712 AS position, 'job' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 713 AS position, 'job' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 714 AS position, 'job' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 801 AS position, 'connection_test_request' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 802 AS position, 'connection_test_request' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 803 AS position, 'connection_test_request' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -172,9 +190,11 @@ FROM (
     SELECT 807 AS position, 'connection_test_request' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 808 AS position, 'connection_test_request' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 809 AS position, 'connection_test_request' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 810 AS position, 'connection_test_request' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 811 AS position, 'connection_test_request' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 812 AS position, 'connection_test_request' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
+    SELECT 810 AS position, 'connection_test_request' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 811 AS position, 'connection_test_request' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 812 AS position, 'connection_test_request' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 813 AS position, 'connection_test_request' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 814 AS position, 'connection_test_request' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
 ) AS l
 LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
 
@@ -183,7 +203,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body a0af4f830b7d]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body d4d13221f6ae]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -197,6 +217,8 @@ BEGIN
             WHEN 'dag_runs.target_batch' THEN 0
             WHEN 'dag_runs.rate' THEN 0
             WHEN 'dag_runs.nice' THEN 0
+            WHEN 'dag_runs.back_off_max' THEN 1800
+            WHEN 'dag_runs.suspend_after' THEN 5
             WHEN 'dag_runs.max_active_sessions' THEN 0
             WHEN 'dag_runs.max_old_snapshot' THEN 0
             WHEN 'dag_runs.ledger_days' THEN 400
@@ -209,6 +231,8 @@ BEGIN
             WHEN 'tries.target_batch' THEN 0
             WHEN 'tries.rate' THEN 0
             WHEN 'tries.nice' THEN 0
+            WHEN 'tries.back_off_max' THEN 1800
+            WHEN 'tries.suspend_after' THEN 5
             WHEN 'tries.max_active_sessions' THEN 0
             WHEN 'tries.max_old_snapshot' THEN 0
             WHEN 'tries.ledger_days' THEN 400
@@ -221,6 +245,8 @@ BEGIN
             WHEN 'task_state.target_batch' THEN 0
             WHEN 'task_state.rate' THEN 0
             WHEN 'task_state.nice' THEN 0
+            WHEN 'task_state.back_off_max' THEN 1800
+            WHEN 'task_state.suspend_after' THEN 5
             WHEN 'task_state.max_active_sessions' THEN 0
             WHEN 'task_state.max_old_snapshot' THEN 0
             WHEN 'task_state.fallback_retention' THEN 0
@@ -234,6 +260,8 @@ BEGIN
             WHEN 'asset_state.target_batch' THEN 0
             WHEN 'asset_state.rate' THEN 0
             WHEN 'asset_state.nice' THEN 0
+            WHEN 'asset_state.back_off_max' THEN 1800
+            WHEN 'asset_state.suspend_after' THEN 5
             WHEN 'asset_state.max_active_sessions' THEN 0
             WHEN 'asset_state.max_old_snapshot' THEN 0
             WHEN 'asset_state.ledger_days' THEN 400
@@ -246,6 +274,8 @@ BEGIN
             WHEN 'revoked_token.target_batch' THEN 0
             WHEN 'revoked_token.rate' THEN 0
             WHEN 'revoked_token.nice' THEN 0
+            WHEN 'revoked_token.back_off_max' THEN 1800
+            WHEN 'revoked_token.suspend_after' THEN 5
             WHEN 'revoked_token.max_active_sessions' THEN 0
             WHEN 'revoked_token.max_old_snapshot' THEN 0
             WHEN 'revoked_token.ledger_days' THEN 400
@@ -258,6 +288,8 @@ BEGIN
             WHEN 'log.target_batch' THEN 0
             WHEN 'log.rate' THEN 0
             WHEN 'log.nice' THEN 0
+            WHEN 'log.back_off_max' THEN 1800
+            WHEN 'log.suspend_after' THEN 5
             WHEN 'log.max_active_sessions' THEN 0
             WHEN 'log.max_old_snapshot' THEN 0
             WHEN 'log.ledger_days' THEN 400
@@ -270,6 +302,8 @@ BEGIN
             WHEN 'import_error.target_batch' THEN 0
             WHEN 'import_error.rate' THEN 0
             WHEN 'import_error.nice' THEN 0
+            WHEN 'import_error.back_off_max' THEN 1800
+            WHEN 'import_error.suspend_after' THEN 5
             WHEN 'import_error.max_active_sessions' THEN 0
             WHEN 'import_error.max_old_snapshot' THEN 0
             WHEN 'import_error.ledger_days' THEN 400
@@ -282,6 +316,8 @@ BEGIN
             WHEN 'job.target_batch' THEN 0
             WHEN 'job.rate' THEN 0
             WHEN 'job.nice' THEN 0
+            WHEN 'job.back_off_max' THEN 1800
+            WHEN 'job.suspend_after' THEN 5
             WHEN 'job.max_active_sessions' THEN 0
             WHEN 'job.max_old_snapshot' THEN 0
             WHEN 'job.ledger_days' THEN 400
@@ -294,6 +330,8 @@ BEGIN
             WHEN 'connection_test_request.target_batch' THEN 0
             WHEN 'connection_test_request.rate' THEN 0
             WHEN 'connection_test_request.nice' THEN 0
+            WHEN 'connection_test_request.back_off_max' THEN 1800
+            WHEN 'connection_test_request.suspend_after' THEN 5
             WHEN 'connection_test_request.max_active_sessions' THEN 0
             WHEN 'connection_test_request.max_old_snapshot' THEN 0
             WHEN 'connection_test_request.ledger_days' THEN 400

@@ -283,7 +283,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 6c53ae578cb8]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5a847a6f999d]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -321,6 +321,13 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_airflow_3.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_airflow_3.reap();
         END IF;
+        CALL windrow_airflow_3.option_of(p_options, 'trigger', v_trigger);
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL windrow_airflow_3.kept_back(o_refused);
+            CALL windrow_airflow_3.note_refusal(o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_airflow_3.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_airflow_3.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -336,7 +343,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
-        CALL windrow_airflow_3.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_airflow_3.option_of(p_options, 'time_budget', v_text);
         CALL windrow_airflow_3.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN

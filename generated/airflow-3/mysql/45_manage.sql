@@ -713,7 +713,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body f247748d2662]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body ae25646e21c1]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -935,6 +935,7 @@ BEGIN
         ('job_undated'),
         ('job_window'),
         ('job_work'),
+        ('kept_back'),
         ('key_of'),
         ('log_batch'),
         ('log_close'),
@@ -1178,6 +1179,11 @@ BEGIN
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM windrow_airflow_3.refusal AS f;
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM windrow_airflow_3.scheduling AS s
+    CROSS JOIN windrow_airflow_3.control AS c
+    WHERE s.suspended;
 
     BEGIN
         -- The server does not know a zone.
@@ -1288,6 +1294,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'connection_test_request'), COUNT(*)
 FROM windrow_airflow_3.rule_pause AS p
 WHERE p.rule = 'connection_test_request'
+UNION ALL
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM windrow_airflow_3.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM windrow_airflow_3.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM windrow_airflow_3.scheduling AS s
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_airflow_3.run AS r

@@ -45,11 +45,13 @@ FROM (
         (7, 'dag_runs', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'dag_runs', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'dag_runs', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'dag_runs', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (11, 'dag_runs', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (12, 'dag_runs', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (13, 'dag_runs', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (14, 'dag_runs', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (10, 'dag_runs', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (11, 'dag_runs', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (12, 'dag_runs', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (13, 'dag_runs', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (14, 'dag_runs', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (15, 'dag_runs', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (16, 'dag_runs', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (101, 'tries', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (102, 'tries', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (103, 'tries', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -59,11 +61,13 @@ FROM (
         (107, 'tries', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (108, 'tries', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (109, 'tries', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (110, 'tries', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (111, 'tries', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (112, 'tries', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (113, 'tries', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (114, 'tries', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (110, 'tries', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (111, 'tries', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (112, 'tries', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (113, 'tries', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (114, 'tries', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (115, 'tries', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (116, 'tries', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (201, 'task_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (202, 'task_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (203, 'task_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -73,12 +77,14 @@ FROM (
         (207, 'task_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (208, 'task_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (209, 'task_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (210, 'task_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (211, 'task_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (212, 'task_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (213, 'task_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (214, 'task_state', 'fallback_retention', 'seconds', 0, 0, 31557600000, '0 to 31557600000 seconds'),
-        (215, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (210, 'task_state', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (211, 'task_state', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (212, 'task_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (213, 'task_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (214, 'task_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (215, 'task_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (216, 'task_state', 'fallback_retention', 'seconds', 0, 0, 31557600000, '0 to 31557600000 seconds'),
+        (217, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (301, 'asset_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (302, 'asset_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (303, 'asset_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -88,11 +94,13 @@ FROM (
         (307, 'asset_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (308, 'asset_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (309, 'asset_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (310, 'asset_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (311, 'asset_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (312, 'asset_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (313, 'asset_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (314, 'asset_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (310, 'asset_state', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (311, 'asset_state', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (312, 'asset_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (313, 'asset_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (314, 'asset_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (315, 'asset_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (316, 'asset_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (401, 'revoked_token', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (402, 'revoked_token', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (403, 'revoked_token', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -102,11 +110,13 @@ FROM (
         (407, 'revoked_token', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (408, 'revoked_token', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (409, 'revoked_token', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (410, 'revoked_token', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (411, 'revoked_token', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (412, 'revoked_token', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (413, 'revoked_token', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (414, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (410, 'revoked_token', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (411, 'revoked_token', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (412, 'revoked_token', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (413, 'revoked_token', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (414, 'revoked_token', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (415, 'revoked_token', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (416, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (501, 'log', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (502, 'log', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (503, 'log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -116,11 +126,13 @@ FROM (
         (507, 'log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (508, 'log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (509, 'log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (510, 'log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (511, 'log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (512, 'log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (513, 'log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (514, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (510, 'log', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (511, 'log', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (512, 'log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (513, 'log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (514, 'log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (515, 'log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (516, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (601, 'import_error', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (602, 'import_error', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (603, 'import_error', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -130,11 +142,13 @@ FROM (
         (607, 'import_error', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (608, 'import_error', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (609, 'import_error', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (610, 'import_error', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (611, 'import_error', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (612, 'import_error', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (613, 'import_error', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (614, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (610, 'import_error', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (611, 'import_error', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (612, 'import_error', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (613, 'import_error', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (614, 'import_error', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (615, 'import_error', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (616, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (701, 'job', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (702, 'job', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (703, 'job', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -144,11 +158,13 @@ FROM (
         (707, 'job', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (708, 'job', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (709, 'job', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (710, 'job', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (711, 'job', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (712, 'job', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (713, 'job', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (714, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (710, 'job', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (711, 'job', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (712, 'job', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (713, 'job', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (714, 'job', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (715, 'job', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (716, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (801, 'connection_test_request', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (802, 'connection_test_request', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (803, 'connection_test_request', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -158,11 +174,13 @@ FROM (
         (807, 'connection_test_request', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (808, 'connection_test_request', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (809, 'connection_test_request', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (810, 'connection_test_request', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (811, 'connection_test_request', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (812, 'connection_test_request', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (813, 'connection_test_request', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (814, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (810, 'connection_test_request', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (811, 'connection_test_request', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (812, 'connection_test_request', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (813, 'connection_test_request', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (814, 'connection_test_request', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (815, 'connection_test_request', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (816, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_airflow_3.settings IS
@@ -186,6 +204,8 @@ AS $windrow$
             WHEN 'dag_runs.target_batch' THEN 0
             WHEN 'dag_runs.rate' THEN 0
             WHEN 'dag_runs.nice' THEN 0
+            WHEN 'dag_runs.back_off_max' THEN 1800
+            WHEN 'dag_runs.suspend_after' THEN 5
             WHEN 'dag_runs.max_replica_lag' THEN 0
             WHEN 'dag_runs.max_replica_wal' THEN 0
             WHEN 'dag_runs.max_active_sessions' THEN 0
@@ -200,6 +220,8 @@ AS $windrow$
             WHEN 'tries.target_batch' THEN 0
             WHEN 'tries.rate' THEN 0
             WHEN 'tries.nice' THEN 0
+            WHEN 'tries.back_off_max' THEN 1800
+            WHEN 'tries.suspend_after' THEN 5
             WHEN 'tries.max_replica_lag' THEN 0
             WHEN 'tries.max_replica_wal' THEN 0
             WHEN 'tries.max_active_sessions' THEN 0
@@ -214,6 +236,8 @@ AS $windrow$
             WHEN 'task_state.target_batch' THEN 0
             WHEN 'task_state.rate' THEN 0
             WHEN 'task_state.nice' THEN 0
+            WHEN 'task_state.back_off_max' THEN 1800
+            WHEN 'task_state.suspend_after' THEN 5
             WHEN 'task_state.max_replica_lag' THEN 0
             WHEN 'task_state.max_replica_wal' THEN 0
             WHEN 'task_state.max_active_sessions' THEN 0
@@ -229,6 +253,8 @@ AS $windrow$
             WHEN 'asset_state.target_batch' THEN 0
             WHEN 'asset_state.rate' THEN 0
             WHEN 'asset_state.nice' THEN 0
+            WHEN 'asset_state.back_off_max' THEN 1800
+            WHEN 'asset_state.suspend_after' THEN 5
             WHEN 'asset_state.max_replica_lag' THEN 0
             WHEN 'asset_state.max_replica_wal' THEN 0
             WHEN 'asset_state.max_active_sessions' THEN 0
@@ -243,6 +269,8 @@ AS $windrow$
             WHEN 'revoked_token.target_batch' THEN 0
             WHEN 'revoked_token.rate' THEN 0
             WHEN 'revoked_token.nice' THEN 0
+            WHEN 'revoked_token.back_off_max' THEN 1800
+            WHEN 'revoked_token.suspend_after' THEN 5
             WHEN 'revoked_token.max_replica_lag' THEN 0
             WHEN 'revoked_token.max_replica_wal' THEN 0
             WHEN 'revoked_token.max_active_sessions' THEN 0
@@ -257,6 +285,8 @@ AS $windrow$
             WHEN 'log.target_batch' THEN 0
             WHEN 'log.rate' THEN 0
             WHEN 'log.nice' THEN 0
+            WHEN 'log.back_off_max' THEN 1800
+            WHEN 'log.suspend_after' THEN 5
             WHEN 'log.max_replica_lag' THEN 0
             WHEN 'log.max_replica_wal' THEN 0
             WHEN 'log.max_active_sessions' THEN 0
@@ -271,6 +301,8 @@ AS $windrow$
             WHEN 'import_error.target_batch' THEN 0
             WHEN 'import_error.rate' THEN 0
             WHEN 'import_error.nice' THEN 0
+            WHEN 'import_error.back_off_max' THEN 1800
+            WHEN 'import_error.suspend_after' THEN 5
             WHEN 'import_error.max_replica_lag' THEN 0
             WHEN 'import_error.max_replica_wal' THEN 0
             WHEN 'import_error.max_active_sessions' THEN 0
@@ -285,6 +317,8 @@ AS $windrow$
             WHEN 'job.target_batch' THEN 0
             WHEN 'job.rate' THEN 0
             WHEN 'job.nice' THEN 0
+            WHEN 'job.back_off_max' THEN 1800
+            WHEN 'job.suspend_after' THEN 5
             WHEN 'job.max_replica_lag' THEN 0
             WHEN 'job.max_replica_wal' THEN 0
             WHEN 'job.max_active_sessions' THEN 0
@@ -299,6 +333,8 @@ AS $windrow$
             WHEN 'connection_test_request.target_batch' THEN 0
             WHEN 'connection_test_request.rate' THEN 0
             WHEN 'connection_test_request.nice' THEN 0
+            WHEN 'connection_test_request.back_off_max' THEN 1800
+            WHEN 'connection_test_request.suspend_after' THEN 5
             WHEN 'connection_test_request.max_replica_lag' THEN 0
             WHEN 'connection_test_request.max_replica_wal' THEN 0
             WHEN 'connection_test_request.max_active_sessions' THEN 0
@@ -308,7 +344,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body d318d7b27ad8]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body a4876c0254a1]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

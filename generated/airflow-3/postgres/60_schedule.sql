@@ -14,5 +14,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_airflow_3', '37 * * * *', 'CALL windrow_airflow_3.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_airflow_3 history';
 END
 $windrow$;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 7d4a0b42130d]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body f4e80a54bae7]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_cases.control, windrow_camunda7_cases.latch, windrow_camunda7_cases.policy, windrow_camunda7_cases.hold, windrow_camunda7_cases.artifact,
         windrow_camunda7_cases.setting, windrow_camunda7_cases.settings, windrow_camunda7_cases.setting_log,
-        windrow_camunda7_cases.run, windrow_camunda7_cases.run_rule, windrow_camunda7_cases.run_table, windrow_camunda7_cases.run_skip, windrow_camunda7_cases.run_failure, windrow_camunda7_cases.unfinished, windrow_camunda7_cases.rule_pause, windrow_camunda7_cases.refusal,
+        windrow_camunda7_cases.run, windrow_camunda7_cases.run_rule, windrow_camunda7_cases.run_table, windrow_camunda7_cases.run_skip, windrow_camunda7_cases.run_failure, windrow_camunda7_cases.unfinished, windrow_camunda7_cases.rule_pause, windrow_camunda7_cases.refusal, windrow_camunda7_cases.scheduling,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
         `camunda7`.`ACT_HI_CASEACTINST`,
@@ -234,7 +234,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f09b2e74f578]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body eeab37342b59]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -272,6 +272,13 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_camunda7_cases.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_camunda7_cases.reap();
         END IF;
+        CALL windrow_camunda7_cases.option_of(p_options, 'trigger', v_trigger);
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL windrow_camunda7_cases.kept_back(o_refused);
+            CALL windrow_camunda7_cases.note_refusal(o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_camunda7_cases.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_camunda7_cases.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -287,7 +294,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_camunda7_cases.option_of(p_options, 'rule', v_rule);
-        CALL windrow_camunda7_cases.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_camunda7_cases.option_of(p_options, 'time_budget', v_text);
         CALL windrow_camunda7_cases.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN

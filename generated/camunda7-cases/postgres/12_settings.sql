@@ -45,11 +45,13 @@ FROM (
         (7, 'case_instances', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'case_instances', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'case_instances', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'case_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (11, 'case_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (12, 'case_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (13, 'case_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (14, 'case_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (10, 'case_instances', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (11, 'case_instances', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (12, 'case_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (13, 'case_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (14, 'case_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (15, 'case_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (16, 'case_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_camunda7_cases.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_camunda7_cases.settings IS
@@ -73,6 +75,8 @@ AS $windrow$
             WHEN 'case_instances.target_batch' THEN 0
             WHEN 'case_instances.rate' THEN 0
             WHEN 'case_instances.nice' THEN 0
+            WHEN 'case_instances.back_off_max' THEN 1800
+            WHEN 'case_instances.suspend_after' THEN 5
             WHEN 'case_instances.max_replica_lag' THEN 0
             WHEN 'case_instances.max_replica_wal' THEN 0
             WHEN 'case_instances.max_active_sessions' THEN 0
@@ -82,7 +86,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_cases.setting_of(''case_instances'', ''batch_families''); [body f40104d46a09]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_cases.setting_of(''case_instances'', ''batch_families''); [body da1d0faa6d50]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

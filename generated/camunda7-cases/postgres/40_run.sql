@@ -286,6 +286,13 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT v_dry_run THEN
+        o_refused := windrow_camunda7_cases.kept_back();
+        PERFORM windrow_camunda7_cases.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
 
     INSERT INTO windrow_camunda7_cases.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -303,7 +310,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 9398038f5eb4]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 75cb5dde092b]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.run_open(p_run bigint, p_rule text)
@@ -1250,6 +1257,7 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('kept_back'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -1274,6 +1282,7 @@ BEGIN
             ('run_open'),
             ('run_result'),
             ('run_unlock'),
+            ('schedule_check'),
             ('seconds'),
             ('server_identity'),
             ('set_hold'),
@@ -1376,6 +1385,11 @@ BEGIN
         SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM windrow_camunda7_cases.refusal AS f
         UNION ALL
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM windrow_camunda7_cases.scheduling AS s
+        CROSS JOIN windrow_camunda7_cases.control AS c
+        WHERE s.suspended
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1393,7 +1407,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body d926fde27ca7]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 2ff27829c3a4]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_cases.metrics AS
@@ -1406,6 +1420,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
 FROM unnest(ARRAY['case_instances']) AS r(name)
 LEFT JOIN windrow_camunda7_cases.rule_pause AS p ON p.rule = r.name
+UNION ALL
+SELECT m.name, '{}', m.value
+FROM windrow_camunda7_cases.scheduling AS s
+CROSS JOIN LATERAL (
+    VALUES
+        ('windrow_suspended', s.suspended::integer::double precision),
+        ('windrow_failed_runs_in_row', s.failed_runs),
+        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
+) AS m(name, value)
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7_cases.run AS r

@@ -79,6 +79,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.verify TO windrow_camunda7_cases
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_result TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.orphans TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.in_window TO windrow_camunda7_cases_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.schedule_check TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_next TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_scope TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run TO windrow_camunda7_cases_operator;

@@ -14,5 +14,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_camunda7_cases', '37 * * * *', 'CALL windrow_camunda7_cases.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_camunda7_cases history';
 END
 $windrow$;

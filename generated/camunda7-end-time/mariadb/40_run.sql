@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 7c1f28cef570]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 74f857c94025]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.control, windrow_camunda7_end_time.latch, windrow_camunda7_end_time.policy, windrow_camunda7_end_time.hold, windrow_camunda7_end_time.artifact,
         windrow_camunda7_end_time.setting, windrow_camunda7_end_time.settings, windrow_camunda7_end_time.setting_log,
-        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal,
+        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal, windrow_camunda7_end_time.scheduling,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ACTINST`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
@@ -310,7 +310,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body fb9e98459b2d]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 40daafab0cb2]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -348,6 +348,13 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_camunda7_end_time.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_camunda7_end_time.reap();
         END IF;
+        CALL windrow_camunda7_end_time.option_of(p_options, 'trigger', v_trigger);
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL windrow_camunda7_end_time.kept_back(o_refused);
+            CALL windrow_camunda7_end_time.note_refusal(o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_camunda7_end_time.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_camunda7_end_time.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -363,7 +370,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
-        CALL windrow_camunda7_end_time.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_camunda7_end_time.option_of(p_options, 'time_budget', v_text);
         CALL windrow_camunda7_end_time.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN

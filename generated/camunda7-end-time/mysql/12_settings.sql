@@ -38,11 +38,13 @@ SET @windrow_statement = CONCAT(
     'ADD CONSTRAINT `target_batch takes 0 (off) to 600000 milliseconds` CHECK (name <> ''target_batch'' OR value BETWEEN 0 AND 600000), ',
     'ADD CONSTRAINT `rate takes 0 (off) to 1000000000 rows per second` CHECK (name <> ''rate'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `nice takes 0 (off) to 10000 percent` CHECK (name <> ''nice'' OR value BETWEEN 0 AND 10000), ',
+    'ADD CONSTRAINT `back_off_max takes 0 (off) to 604800 seconds` CHECK (name <> ''back_off_max'' OR value BETWEEN 0 AND 604800), ',
+    'ADD CONSTRAINT `suspend_after takes 0 (off) to 100 failed runs` CHECK (name <> ''suspend_after'' OR value BETWEEN 0 AND 100), ',
     'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
     'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
     'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows''))'
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows''))'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -74,9 +76,11 @@ FROM (
     SELECT 7 AS position, 'process_instances' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 8 AS position, 'process_instances' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 9 AS position, 'process_instances' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 10 AS position, 'process_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 11 AS position, 'process_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 12 AS position, 'process_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 10 AS position, 'process_instances' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 11 AS position, 'process_instances' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 12 AS position, 'process_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 13 AS position, 'process_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 14 AS position, 'process_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 101 AS position, 'case_instances' AS rule, 'batch_families' AS name, 'families' AS unit, 200 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
     SELECT 102 AS position, 'case_instances' AS rule, 'run_families' AS name, 'families' AS unit, 100000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 103 AS position, 'case_instances' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -86,9 +90,11 @@ FROM (
     SELECT 107 AS position, 'case_instances' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 108 AS position, 'case_instances' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 109 AS position, 'case_instances' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 110 AS position, 'case_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 111 AS position, 'case_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 112 AS position, 'case_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 110 AS position, 'case_instances' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 111 AS position, 'case_instances' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 112 AS position, 'case_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 113 AS position, 'case_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 114 AS position, 'case_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 201 AS position, 'decisions' AS rule, 'batch_families' AS name, 'families' AS unit, 200 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
     SELECT 202 AS position, 'decisions' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 203 AS position, 'decisions' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -98,9 +104,11 @@ FROM (
     SELECT 207 AS position, 'decisions' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 208 AS position, 'decisions' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 209 AS position, 'decisions' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 210 AS position, 'decisions' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 211 AS position, 'decisions' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 212 AS position, 'decisions' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 210 AS position, 'decisions' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 211 AS position, 'decisions' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 212 AS position, 'decisions' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 213 AS position, 'decisions' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 214 AS position, 'decisions' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 301 AS position, 'batches' AS rule, 'batch_families' AS name, 'families' AS unit, 200 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
     SELECT 302 AS position, 'batches' AS rule, 'run_families' AS name, 'families' AS unit, 100000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 303 AS position, 'batches' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -110,9 +118,11 @@ FROM (
     SELECT 307 AS position, 'batches' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 308 AS position, 'batches' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 309 AS position, 'batches' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 310 AS position, 'batches' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 311 AS position, 'batches' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 312 AS position, 'batches' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 310 AS position, 'batches' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 311 AS position, 'batches' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 312 AS position, 'batches' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 313 AS position, 'batches' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 314 AS position, 'batches' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 401 AS position, 'cleanup_log' AS rule, 'batch_families' AS name, 'families' AS unit, 1000 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
     SELECT 402 AS position, 'cleanup_log' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 403 AS position, 'cleanup_log' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -122,9 +132,11 @@ FROM (
     SELECT 407 AS position, 'cleanup_log' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 408 AS position, 'cleanup_log' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 409 AS position, 'cleanup_log' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 410 AS position, 'cleanup_log' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 411 AS position, 'cleanup_log' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 412 AS position, 'cleanup_log' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 410 AS position, 'cleanup_log' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 411 AS position, 'cleanup_log' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 412 AS position, 'cleanup_log' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 413 AS position, 'cleanup_log' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 414 AS position, 'cleanup_log' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 501 AS position, 'task_metrics' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 502 AS position, 'task_metrics' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 503 AS position, 'task_metrics' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -134,9 +146,11 @@ FROM (
     SELECT 507 AS position, 'task_metrics' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 508 AS position, 'task_metrics' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 509 AS position, 'task_metrics' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 510 AS position, 'task_metrics' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 511 AS position, 'task_metrics' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 512 AS position, 'task_metrics' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
+    SELECT 510 AS position, 'task_metrics' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 511 AS position, 'task_metrics' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 512 AS position, 'task_metrics' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 513 AS position, 'task_metrics' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 514 AS position, 'task_metrics' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
 ) AS l
 LEFT JOIN windrow_camunda7_end_time.setting AS s ON s.rule = l.rule AND s.name = l.name;
 
@@ -145,7 +159,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body e584a78d59fa]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 66873d921a21]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -159,6 +173,8 @@ BEGIN
             WHEN 'process_instances.target_batch' THEN 0
             WHEN 'process_instances.rate' THEN 0
             WHEN 'process_instances.nice' THEN 0
+            WHEN 'process_instances.back_off_max' THEN 1800
+            WHEN 'process_instances.suspend_after' THEN 5
             WHEN 'process_instances.max_active_sessions' THEN 0
             WHEN 'process_instances.max_old_snapshot' THEN 0
             WHEN 'process_instances.ledger_days' THEN 400
@@ -171,6 +187,8 @@ BEGIN
             WHEN 'case_instances.target_batch' THEN 0
             WHEN 'case_instances.rate' THEN 0
             WHEN 'case_instances.nice' THEN 0
+            WHEN 'case_instances.back_off_max' THEN 1800
+            WHEN 'case_instances.suspend_after' THEN 5
             WHEN 'case_instances.max_active_sessions' THEN 0
             WHEN 'case_instances.max_old_snapshot' THEN 0
             WHEN 'case_instances.ledger_days' THEN 400
@@ -183,6 +201,8 @@ BEGIN
             WHEN 'decisions.target_batch' THEN 0
             WHEN 'decisions.rate' THEN 0
             WHEN 'decisions.nice' THEN 0
+            WHEN 'decisions.back_off_max' THEN 1800
+            WHEN 'decisions.suspend_after' THEN 5
             WHEN 'decisions.max_active_sessions' THEN 0
             WHEN 'decisions.max_old_snapshot' THEN 0
             WHEN 'decisions.ledger_days' THEN 400
@@ -195,6 +215,8 @@ BEGIN
             WHEN 'batches.target_batch' THEN 0
             WHEN 'batches.rate' THEN 0
             WHEN 'batches.nice' THEN 0
+            WHEN 'batches.back_off_max' THEN 1800
+            WHEN 'batches.suspend_after' THEN 5
             WHEN 'batches.max_active_sessions' THEN 0
             WHEN 'batches.max_old_snapshot' THEN 0
             WHEN 'batches.ledger_days' THEN 400
@@ -207,6 +229,8 @@ BEGIN
             WHEN 'cleanup_log.target_batch' THEN 0
             WHEN 'cleanup_log.rate' THEN 0
             WHEN 'cleanup_log.nice' THEN 0
+            WHEN 'cleanup_log.back_off_max' THEN 1800
+            WHEN 'cleanup_log.suspend_after' THEN 5
             WHEN 'cleanup_log.max_active_sessions' THEN 0
             WHEN 'cleanup_log.max_old_snapshot' THEN 0
             WHEN 'cleanup_log.ledger_days' THEN 400
@@ -219,6 +243,8 @@ BEGIN
             WHEN 'task_metrics.target_batch' THEN 0
             WHEN 'task_metrics.rate' THEN 0
             WHEN 'task_metrics.nice' THEN 0
+            WHEN 'task_metrics.back_off_max' THEN 1800
+            WHEN 'task_metrics.suspend_after' THEN 5
             WHEN 'task_metrics.max_active_sessions' THEN 0
             WHEN 'task_metrics.max_old_snapshot' THEN 0
             WHEN 'task_metrics.ledger_days' THEN 400

@@ -749,7 +749,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 522617d866e0]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body c2d710ea3625]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -924,6 +924,7 @@ BEGIN
         ('hold_document'),
         ('in_window'),
         ('instant'),
+        ('kept_back'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
@@ -1152,6 +1153,11 @@ BEGIN
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM windrow_camunda7_end_time.refusal AS f;
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM windrow_camunda7_end_time.scheduling AS s
+    CROSS JOIN windrow_camunda7_end_time.control AS c
+    WHERE s.suspended;
 
     BEGIN
         -- The server does not know a zone.
@@ -1250,6 +1256,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'task_metrics'), COUNT(*)
 FROM windrow_camunda7_end_time.rule_pause AS p
 WHERE p.rule = 'task_metrics'
+UNION ALL
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM windrow_camunda7_end_time.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM windrow_camunda7_end_time.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM windrow_camunda7_end_time.scheduling AS s
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_camunda7_end_time.run AS r

@@ -45,11 +45,13 @@ FROM (
         (7, 'process_instances', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'process_instances', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'process_instances', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'process_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (11, 'process_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (12, 'process_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (13, 'process_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (14, 'process_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (10, 'process_instances', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (11, 'process_instances', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (12, 'process_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (13, 'process_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (14, 'process_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (15, 'process_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (16, 'process_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (101, 'case_instances', 'batch_families', 'families', 200, 1, 5000, '1 to 5000 families'),
         (102, 'case_instances', 'run_families', 'families', 100000, 1, 999999999999999999, '1 or more families'),
         (103, 'case_instances', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -59,11 +61,13 @@ FROM (
         (107, 'case_instances', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (108, 'case_instances', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (109, 'case_instances', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (110, 'case_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (111, 'case_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (112, 'case_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (113, 'case_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (114, 'case_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (110, 'case_instances', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (111, 'case_instances', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (112, 'case_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (113, 'case_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (114, 'case_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (115, 'case_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (116, 'case_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (201, 'decisions', 'batch_families', 'families', 200, 1, 5000, '1 to 5000 families'),
         (202, 'decisions', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (203, 'decisions', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -73,11 +77,13 @@ FROM (
         (207, 'decisions', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (208, 'decisions', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (209, 'decisions', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (210, 'decisions', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (211, 'decisions', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (212, 'decisions', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (213, 'decisions', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (214, 'decisions', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (210, 'decisions', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (211, 'decisions', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (212, 'decisions', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (213, 'decisions', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (214, 'decisions', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (215, 'decisions', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (216, 'decisions', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (301, 'batches', 'batch_families', 'families', 200, 1, 5000, '1 to 5000 families'),
         (302, 'batches', 'run_families', 'families', 100000, 1, 999999999999999999, '1 or more families'),
         (303, 'batches', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -87,11 +93,13 @@ FROM (
         (307, 'batches', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (308, 'batches', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (309, 'batches', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (310, 'batches', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (311, 'batches', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (312, 'batches', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (313, 'batches', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (314, 'batches', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (310, 'batches', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (311, 'batches', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (312, 'batches', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (313, 'batches', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (314, 'batches', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (315, 'batches', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (316, 'batches', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (401, 'cleanup_log', 'batch_families', 'families', 1000, 1, 5000, '1 to 5000 families'),
         (402, 'cleanup_log', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (403, 'cleanup_log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -101,11 +109,13 @@ FROM (
         (407, 'cleanup_log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (408, 'cleanup_log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (409, 'cleanup_log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (410, 'cleanup_log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (411, 'cleanup_log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (412, 'cleanup_log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (413, 'cleanup_log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (414, 'cleanup_log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (410, 'cleanup_log', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (411, 'cleanup_log', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (412, 'cleanup_log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (413, 'cleanup_log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (414, 'cleanup_log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (415, 'cleanup_log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (416, 'cleanup_log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (501, 'task_metrics', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (502, 'task_metrics', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (503, 'task_metrics', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -115,11 +125,13 @@ FROM (
         (507, 'task_metrics', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (508, 'task_metrics', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (509, 'task_metrics', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (510, 'task_metrics', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (511, 'task_metrics', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (512, 'task_metrics', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (513, 'task_metrics', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (514, 'task_metrics', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (510, 'task_metrics', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (511, 'task_metrics', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (512, 'task_metrics', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (513, 'task_metrics', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (514, 'task_metrics', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (515, 'task_metrics', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (516, 'task_metrics', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_camunda7_end_time.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_camunda7_end_time.settings IS
@@ -143,6 +155,8 @@ AS $windrow$
             WHEN 'process_instances.target_batch' THEN 0
             WHEN 'process_instances.rate' THEN 0
             WHEN 'process_instances.nice' THEN 0
+            WHEN 'process_instances.back_off_max' THEN 1800
+            WHEN 'process_instances.suspend_after' THEN 5
             WHEN 'process_instances.max_replica_lag' THEN 0
             WHEN 'process_instances.max_replica_wal' THEN 0
             WHEN 'process_instances.max_active_sessions' THEN 0
@@ -157,6 +171,8 @@ AS $windrow$
             WHEN 'case_instances.target_batch' THEN 0
             WHEN 'case_instances.rate' THEN 0
             WHEN 'case_instances.nice' THEN 0
+            WHEN 'case_instances.back_off_max' THEN 1800
+            WHEN 'case_instances.suspend_after' THEN 5
             WHEN 'case_instances.max_replica_lag' THEN 0
             WHEN 'case_instances.max_replica_wal' THEN 0
             WHEN 'case_instances.max_active_sessions' THEN 0
@@ -171,6 +187,8 @@ AS $windrow$
             WHEN 'decisions.target_batch' THEN 0
             WHEN 'decisions.rate' THEN 0
             WHEN 'decisions.nice' THEN 0
+            WHEN 'decisions.back_off_max' THEN 1800
+            WHEN 'decisions.suspend_after' THEN 5
             WHEN 'decisions.max_replica_lag' THEN 0
             WHEN 'decisions.max_replica_wal' THEN 0
             WHEN 'decisions.max_active_sessions' THEN 0
@@ -185,6 +203,8 @@ AS $windrow$
             WHEN 'batches.target_batch' THEN 0
             WHEN 'batches.rate' THEN 0
             WHEN 'batches.nice' THEN 0
+            WHEN 'batches.back_off_max' THEN 1800
+            WHEN 'batches.suspend_after' THEN 5
             WHEN 'batches.max_replica_lag' THEN 0
             WHEN 'batches.max_replica_wal' THEN 0
             WHEN 'batches.max_active_sessions' THEN 0
@@ -199,6 +219,8 @@ AS $windrow$
             WHEN 'cleanup_log.target_batch' THEN 0
             WHEN 'cleanup_log.rate' THEN 0
             WHEN 'cleanup_log.nice' THEN 0
+            WHEN 'cleanup_log.back_off_max' THEN 1800
+            WHEN 'cleanup_log.suspend_after' THEN 5
             WHEN 'cleanup_log.max_replica_lag' THEN 0
             WHEN 'cleanup_log.max_replica_wal' THEN 0
             WHEN 'cleanup_log.max_active_sessions' THEN 0
@@ -213,6 +235,8 @@ AS $windrow$
             WHEN 'task_metrics.target_batch' THEN 0
             WHEN 'task_metrics.rate' THEN 0
             WHEN 'task_metrics.nice' THEN 0
+            WHEN 'task_metrics.back_off_max' THEN 1800
+            WHEN 'task_metrics.suspend_after' THEN 5
             WHEN 'task_metrics.max_replica_lag' THEN 0
             WHEN 'task_metrics.max_replica_wal' THEN 0
             WHEN 'task_metrics.max_active_sessions' THEN 0
@@ -222,7 +246,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 0f8904e6bb84]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body cacbb19aff8d]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

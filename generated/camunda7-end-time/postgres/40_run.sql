@@ -326,6 +326,13 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT v_dry_run THEN
+        o_refused := windrow_camunda7_end_time.kept_back();
+        PERFORM windrow_camunda7_end_time.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
 
     INSERT INTO windrow_camunda7_end_time.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -343,7 +350,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3eaab40db517]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 22c60bc7c4df]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -1985,6 +1992,7 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('kept_back'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -2019,6 +2027,7 @@ BEGIN
             ('run_open'),
             ('run_result'),
             ('run_unlock'),
+            ('schedule_check'),
             ('seconds'),
             ('server_identity'),
             ('set_hold'),
@@ -2150,6 +2159,11 @@ BEGIN
         SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM windrow_camunda7_end_time.refusal AS f
         UNION ALL
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM windrow_camunda7_end_time.scheduling AS s
+        CROSS JOIN windrow_camunda7_end_time.control AS c
+        WHERE s.suspended
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -2167,7 +2181,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 7cb26f47c6b4]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 84359271fd03]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -2180,6 +2194,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
 FROM unnest(ARRAY['process_instances', 'case_instances', 'decisions', 'batches', 'cleanup_log', 'task_metrics']) AS r(name)
 LEFT JOIN windrow_camunda7_end_time.rule_pause AS p ON p.rule = r.name
+UNION ALL
+SELECT m.name, '{}', m.value
+FROM windrow_camunda7_end_time.scheduling AS s
+CROSS JOIN LATERAL (
+    VALUES
+        ('windrow_suspended', s.suspended::integer::double precision),
+        ('windrow_failed_runs_in_row', s.failed_runs),
+        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
+) AS m(name, value)
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7_end_time.run AS r

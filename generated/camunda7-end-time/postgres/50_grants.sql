@@ -97,6 +97,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.verify TO windrow_camunda7_en
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_result TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.orphans TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.in_window TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.schedule_check TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_next TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_next TO windrow_camunda7_end_time_auditor;

@@ -14,5 +14,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_camunda7_end_time', '37 * * * *', 'CALL windrow_camunda7_end_time.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_camunda7_end_time history';
 END
 $windrow$;

@@ -45,11 +45,13 @@ FROM (
         (7, 'history', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'history', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'history', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'history', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (11, 'history', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (12, 'history', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (13, 'history', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (14, 'history', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (10, 'history', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (11, 'history', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (12, 'history', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (13, 'history', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (14, 'history', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (15, 'history', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (16, 'history', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (101, 'task_metrics', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
         (102, 'task_metrics', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (103, 'task_metrics', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -59,11 +61,13 @@ FROM (
         (107, 'task_metrics', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (108, 'task_metrics', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (109, 'task_metrics', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (110, 'task_metrics', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (111, 'task_metrics', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (112, 'task_metrics', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (113, 'task_metrics', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (114, 'task_metrics', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (110, 'task_metrics', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (111, 'task_metrics', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (112, 'task_metrics', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (113, 'task_metrics', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (114, 'task_metrics', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (115, 'task_metrics', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (116, 'task_metrics', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_camunda7.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_camunda7.settings IS
@@ -87,6 +91,8 @@ AS $windrow$
             WHEN 'history.target_batch' THEN 0
             WHEN 'history.rate' THEN 0
             WHEN 'history.nice' THEN 0
+            WHEN 'history.back_off_max' THEN 1800
+            WHEN 'history.suspend_after' THEN 5
             WHEN 'history.max_replica_lag' THEN 0
             WHEN 'history.max_replica_wal' THEN 0
             WHEN 'history.max_active_sessions' THEN 0
@@ -101,6 +107,8 @@ AS $windrow$
             WHEN 'task_metrics.target_batch' THEN 0
             WHEN 'task_metrics.rate' THEN 0
             WHEN 'task_metrics.nice' THEN 0
+            WHEN 'task_metrics.back_off_max' THEN 1800
+            WHEN 'task_metrics.suspend_after' THEN 5
             WHEN 'task_metrics.max_replica_lag' THEN 0
             WHEN 'task_metrics.max_replica_wal' THEN 0
             WHEN 'task_metrics.max_active_sessions' THEN 0
@@ -110,7 +118,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_rows''); [body b954fbaab75a]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_rows''); [body fbd45f467317]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

@@ -297,6 +297,13 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT v_dry_run THEN
+        o_refused := windrow_camunda7.kept_back();
+        PERFORM windrow_camunda7.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
 
     INSERT INTO windrow_camunda7.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -314,7 +321,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 43e843f93896]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 64bc1adb739a]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_open(p_run bigint, p_rule text)
@@ -1313,6 +1320,7 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('kept_back'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -1337,6 +1345,7 @@ BEGIN
             ('run_open'),
             ('run_result'),
             ('run_unlock'),
+            ('schedule_check'),
             ('seconds'),
             ('server_identity'),
             ('set_hold'),
@@ -1465,6 +1474,11 @@ BEGIN
         SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM windrow_camunda7.refusal AS f
         UNION ALL
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM windrow_camunda7.scheduling AS s
+        CROSS JOIN windrow_camunda7.control AS c
+        WHERE s.suspended
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1482,7 +1496,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 2742ecd7f5f3]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 8de3189b53e2]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7.metrics AS
@@ -1495,6 +1509,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
 FROM unnest(ARRAY['history', 'task_metrics']) AS r(name)
 LEFT JOIN windrow_camunda7.rule_pause AS p ON p.rule = r.name
+UNION ALL
+SELECT m.name, '{}', m.value
+FROM windrow_camunda7.scheduling AS s
+CROSS JOIN LATERAL (
+    VALUES
+        ('windrow_suspended', s.suspended::integer::double precision),
+        ('windrow_failed_runs_in_row', s.failed_runs),
+        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
+) AS m(name, value)
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_camunda7.run AS r

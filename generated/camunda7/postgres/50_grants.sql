@@ -89,6 +89,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.verify TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.orphans TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.in_window TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.schedule_check TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_backlog TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_backlog TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_result TO windrow_camunda7_auditor;

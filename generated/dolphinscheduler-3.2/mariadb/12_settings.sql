@@ -38,10 +38,12 @@ SET @windrow_statement = CONCAT(
     'ADD CONSTRAINT `target_batch takes 0 (off) to 600000 milliseconds` CHECK (name <> ''target_batch'' OR value BETWEEN 0 AND 600000), ',
     'ADD CONSTRAINT `rate takes 0 (off) to 1000000000 rows per second` CHECK (name <> ''rate'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `nice takes 0 (off) to 10000 percent` CHECK (name <> ''nice'' OR value BETWEEN 0 AND 10000), ',
+    'ADD CONSTRAINT `back_off_max takes 0 (off) to 604800 seconds` CHECK (name <> ''back_off_max'' OR value BETWEEN 0 AND 604800), ',
+    'ADD CONSTRAINT `suspend_after takes 0 (off) to 100 failed runs` CHECK (name <> ''suspend_after'' OR value BETWEEN 0 AND 100), ',
     'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
     'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days''))'
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days''))'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -73,9 +75,11 @@ FROM (
     SELECT 7 AS position, 'process_instances' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
     SELECT 8 AS position, 'process_instances' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
     SELECT 9 AS position, 'process_instances' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 10 AS position, 'process_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 11 AS position, 'process_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 12 AS position, 'process_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
+    SELECT 10 AS position, 'process_instances' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 11 AS position, 'process_instances' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 12 AS position, 'process_instances' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 13 AS position, 'process_instances' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 14 AS position, 'process_instances' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
 ) AS l
 LEFT JOIN windrow_dolphinscheduler_3_2.setting AS s ON s.rule = l.rule AND s.name = l.name;
 
@@ -84,7 +88,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body e911f72ef9a6]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 75bebc83f4b0]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_dolphinscheduler_3_2.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -98,6 +102,8 @@ BEGIN
             WHEN 'process_instances.target_batch' THEN 0
             WHEN 'process_instances.rate' THEN 0
             WHEN 'process_instances.nice' THEN 0
+            WHEN 'process_instances.back_off_max' THEN 1800
+            WHEN 'process_instances.suspend_after' THEN 5
             WHEN 'process_instances.max_active_sessions' THEN 0
             WHEN 'process_instances.max_old_snapshot' THEN 0
             WHEN 'process_instances.ledger_days' THEN 400

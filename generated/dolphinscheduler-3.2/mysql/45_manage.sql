@@ -590,7 +590,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body e4308b20cffb]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body a6a771e99144]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -699,6 +699,7 @@ BEGIN
         ('hold_document'),
         ('in_window'),
         ('instant'),
+        ('kept_back'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
@@ -883,6 +884,11 @@ BEGIN
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM windrow_dolphinscheduler_3_2.refusal AS f;
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM windrow_dolphinscheduler_3_2.scheduling AS s
+    CROSS JOIN windrow_dolphinscheduler_3_2.control AS c
+    WHERE s.suspended;
 
     BEGIN
         -- The server does not know a zone.
@@ -961,6 +967,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'process_instances'), COUNT(*)
 FROM windrow_dolphinscheduler_3_2.rule_pause AS p
 WHERE p.rule = 'process_instances'
+UNION ALL
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM windrow_dolphinscheduler_3_2.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM windrow_dolphinscheduler_3_2.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM windrow_dolphinscheduler_3_2.scheduling AS s
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler_3_2.run AS r

@@ -76,6 +76,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.verify TO windrow_dolphins
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_result TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.orphans TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.in_window TO windrow_dolphinscheduler_3_2_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.schedule_check TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_next TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_scope TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run TO windrow_dolphinscheduler_3_2_operator;

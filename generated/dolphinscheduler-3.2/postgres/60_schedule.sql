@@ -14,5 +14,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_dolphinscheduler_3_2', '7 * * * *', 'CALL windrow_dolphinscheduler_3_2.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_dolphinscheduler_3_2 history';
 END
 $windrow$;

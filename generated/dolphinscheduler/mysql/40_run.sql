@@ -213,7 +213,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 9225bbfdec52]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body dd99be157859]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -251,6 +251,13 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_dolphinscheduler.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_dolphinscheduler.reap();
         END IF;
+        CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL windrow_dolphinscheduler.kept_back(o_refused);
+            CALL windrow_dolphinscheduler.note_refusal(o_refused);
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_dolphinscheduler.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_dolphinscheduler.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -266,7 +273,6 @@ BEGIN
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);
-        CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
         CALL windrow_dolphinscheduler.option_of(p_options, 'time_budget', v_text);
         CALL windrow_dolphinscheduler.seconds(v_text, v_budget);
         IF v_budget IS NULL THEN

@@ -583,7 +583,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 487047302849]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body 7d19186843c8]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -692,6 +692,7 @@ BEGIN
         ('hold_document'),
         ('in_window'),
         ('instant'),
+        ('kept_back'),
         ('log_settings'),
         ('next_batch'),
         ('not_ready'),
@@ -866,6 +867,11 @@ BEGIN
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM windrow_dolphinscheduler.refusal AS f;
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM windrow_dolphinscheduler.scheduling AS s
+    CROSS JOIN windrow_dolphinscheduler.control AS c
+    WHERE s.suspended;
 
     BEGIN
         -- The server does not know a zone.
@@ -944,6 +950,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'workflow_instances'), COUNT(*)
 FROM windrow_dolphinscheduler.rule_pause AS p
 WHERE p.rule = 'workflow_instances'
+UNION ALL
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM windrow_dolphinscheduler.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM windrow_dolphinscheduler.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM windrow_dolphinscheduler.scheduling AS s
 UNION ALL
 SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
 FROM windrow_dolphinscheduler.run AS r

@@ -76,6 +76,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.verify TO windrow_dolphinsched
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_result TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.orphans TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.in_window TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.schedule_check TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_next TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_scope TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinscheduler_operator;

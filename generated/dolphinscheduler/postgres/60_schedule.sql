@@ -14,5 +14,11 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_dolphinscheduler', '7 * * * *', 'CALL windrow_dolphinscheduler.run(''{"trigger": "SCHEDULED"}'')');
+    -- pg_cron keeps a row of every start for ever: those of these two jobs go after 2592000 seconds.
+    PERFORM cron.schedule(
+        'windrow_dolphinscheduler history',
+        '41 3 * * *',
+        'DELETE FROM cron.job_run_details AS d USING cron.job AS j WHERE j.jobid = d.jobid AND j.jobname IN (''windrow_dolphinscheduler'', ''windrow_dolphinscheduler history'') AND coalesce(d.end_time, d.start_time) < now() - interval ''2592000 seconds'''
+    );
 END
 $windrow$;

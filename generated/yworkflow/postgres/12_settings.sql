@@ -45,11 +45,13 @@ FROM (
         (7, 'workflow_instances', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
         (8, 'workflow_instances', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
         (9, 'workflow_instances', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'workflow_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (11, 'workflow_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (12, 'workflow_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (13, 'workflow_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (14, 'workflow_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (10, 'workflow_instances', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (11, 'workflow_instances', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (12, 'workflow_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (13, 'workflow_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (14, 'workflow_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (15, 'workflow_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (16, 'workflow_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_yworkflow.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_yworkflow.settings IS
@@ -73,6 +75,8 @@ AS $windrow$
             WHEN 'workflow_instances.target_batch' THEN 0
             WHEN 'workflow_instances.rate' THEN 0
             WHEN 'workflow_instances.nice' THEN 0
+            WHEN 'workflow_instances.back_off_max' THEN 1800
+            WHEN 'workflow_instances.suspend_after' THEN 5
             WHEN 'workflow_instances.max_replica_lag' THEN 0
             WHEN 'workflow_instances.max_replica_wal' THEN 0
             WHEN 'workflow_instances.max_active_sessions' THEN 0
@@ -82,7 +86,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body e8db2dc6cbd6]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 5dcd48a2972f]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

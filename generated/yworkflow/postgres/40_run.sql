@@ -287,6 +287,13 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    IF p_options ->> 'trigger' = 'SCHEDULED' AND NOT v_dry_run THEN
+        o_refused := windrow_yworkflow.kept_back();
+        PERFORM windrow_yworkflow.note_refusal(o_refused);
+        IF o_refused IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
 
     INSERT INTO windrow_yworkflow.run (trigger, dry_run, options, as_of, deadline)
     VALUES (
@@ -304,7 +311,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f8982ef1c1a7]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 8239c76614cd]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -1196,6 +1203,7 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
+            ('kept_back'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -1220,6 +1228,7 @@ BEGIN
             ('run_open'),
             ('run_result'),
             ('run_unlock'),
+            ('schedule_check'),
             ('seconds'),
             ('server_identity'),
             ('set_hold'),
@@ -1339,6 +1348,11 @@ BEGIN
             FROM unnest(ARRAY['workflow_instances']) AS r(rule)
         ) AS a
         UNION ALL
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM windrow_yworkflow.scheduling AS s
+        CROSS JOIN windrow_yworkflow.control AS c
+        WHERE s.suspended
+        UNION ALL
         SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
@@ -1356,7 +1370,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 431c22b3f7ac]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body cece1f517590]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS
@@ -1369,6 +1383,15 @@ UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
 FROM unnest(ARRAY['workflow_instances']) AS r(name)
 LEFT JOIN windrow_yworkflow.rule_pause AS p ON p.rule = r.name
+UNION ALL
+SELECT m.name, '{}', m.value
+FROM windrow_yworkflow.scheduling AS s
+CROSS JOIN LATERAL (
+    VALUES
+        ('windrow_suspended', s.suspended::integer::double precision),
+        ('windrow_failed_runs_in_row', s.failed_runs),
+        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
+) AS m(name, value)
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
 FROM windrow_yworkflow.run AS r

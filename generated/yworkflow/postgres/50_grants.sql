@@ -72,6 +72,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.verify TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_result TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.orphans TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.in_window TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.schedule_check TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_next TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_scope TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;

@@ -14,5 +14,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM cron.schedule('windrow_yworkflow', '23 * * * *', 'CALL windrow_yworkflow.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_yworkflow history';
 END
 $windrow$;

@@ -385,6 +385,23 @@ fn holds_settings_purge_and_pause() {
         .expect(0, &["paused     yes", "night"]);
     database.windrow("resume SPEC").expect(0, &["resumed"]);
     database
+        .windrow("pause SPEC --rule workflow_instances --reason audit")
+        .expect(0, &["rule `workflow_instances` is paused"]);
+    database.windrow("run SPEC --scheduled").expect(
+        1,
+        &["refused: rule workflow_instances is paused by", ": audit"],
+    );
+    database.windrow("status SPEC").expect(
+        0,
+        &[
+            "rule workflow_instances, 2",
+            "refused    no scheduled run since 2",
+        ],
+    );
+    database
+        .windrow("resume SPEC --rule workflow_instances")
+        .expect(0, &["rule `workflow_instances` is resumed"]);
+    database
         .windrow("run SPEC --run-families 1 --time-budget 10m")
         .expect(0, &[": 1 family, "]);
     for (words, says) in [
@@ -400,5 +417,13 @@ fn holds_settings_purge_and_pause() {
         database
             .windrow(&format!("run SPEC --no-estimate {words}"))
             .expect(2, &[says, "hint: "]);
+    }
+    // A scheduled run that finds nothing makes the next one wait, which is as it should be.
+    for says in [
+        "done, nothing left",
+        "done, nothing left",
+        "refused: nothing left, runs in a row: 1; back-off until 2",
+    ] {
+        database.windrow("run SPEC --scheduled").expect(0, &[says]);
     }
 }

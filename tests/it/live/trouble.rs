@@ -47,7 +47,7 @@ fn who_may_not_is_told_what_it_takes() {
     ));
     windrow(&database.url_as("maker"), "install SPEC").expect(
         2,
-        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `40_run.sql` are applied", "roles (CREATEROLE)"],
+        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `40_run.sql` are applied", "roles (CREATEROLE)"],
     );
     database.sql("ALTER ROLE maker CREATEROLE");
     windrow(&database.url_as("maker"), "install SPEC").expect(0, &["is installed in"]);
@@ -241,7 +241,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("install SPEC").expect(
         2,
         &[
-            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql` are applied",
+            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql` are applied",
             "caused by: cannot create view windrow_dolphinscheduler.metrics",
             "\"metrics\" is not a view (SQLSTATE 42809)",
             "running `windrow install` again is safe",

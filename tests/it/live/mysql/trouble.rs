@@ -69,7 +69,7 @@ fn half_an_installation_is_told_and_gone_over() {
             &[
                 "error: cannot install `45_manage.sql`",
                 "metrics",
-                "what it had finished stays; `10_control.sql`, `20_indexes.sql`",
+                "what it had finished stays; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`",
                 "running `windrow install` again is safe",
             ],
         );

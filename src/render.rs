@@ -872,9 +872,8 @@ struct SpecView {
     archives: Vec<ArchiveView>,
     /// The rules with archives, as literals between commas.
     archiving_literals: String,
-    /// What an auditor may read where that is not the whole control schema, and the taking back of the whole, as a literal.
+    /// What an auditor may read where that is not the whole control schema.
     readable: Vec<String>,
-    revoke_all: String,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -1300,7 +1299,6 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         archives: archive::views(graph, dialect),
         archiving_literals: archive::rules(graph, dialect),
         readable: Vec::new(),
-        revoke_all: dialect.text(&format!("REVOKE SELECT ON {control}.* FROM {}", role("auditor"))),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,

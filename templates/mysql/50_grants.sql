@@ -68,24 +68,15 @@ GRANT PROCESS ON *.* TO {{ owner }};
 -- Nobody else may call anything, and these only what is meant to be called.
 {%- if archives %}
 -- The rows of the archive are the application's: grant them by hand to who may read these.
+-- What is granted may be revoked, also where it was not there before.
+--# grant select to {{ auditor }}
+GRANT SELECT ON {{ control }}.* TO {{ auditor }};
+--# revoke select from {{ auditor }}
+REVOKE SELECT ON {{ control }}.* FROM {{ auditor }};
 {%- for name in readable %}
 --# grant select on {{ name }} to {{ auditor }}
 GRANT SELECT ON {{ name }} TO {{ auditor }};
 {%- endfor %}
---# look for the grant of {{ control }} to {{ auditor }}
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', {{ revoke_all }})
-    FROM mysql.db AS d
-    WHERE d.db = {{ control_literal }}
-      AND d.user = {{ auditor_literal }}
-      AND d.select_priv = 'Y'
-);
---# parse the revocation of {{ control }} from {{ auditor }}
-PREPARE windrow_statement FROM @windrow_statement;
---# revoke {{ control }} from {{ auditor }}
-EXECUTE windrow_statement;
---# forget the revocation of {{ control }} from {{ auditor }}
-DEALLOCATE PREPARE windrow_statement;
 {%- else %}
 --# grant select to {{ auditor }}
 GRANT SELECT ON {{ control }}.* TO {{ auditor }};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
@@ -455,6 +456,9 @@ fn a_row_that_comes_in_between_is_archived(windrow: &mut Installation, whole: &R
             Ok(windrow.number(&format!("SELECT count(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User lock'")) == 1)
         })
         .expect("it gets there");
+        // What was copied is locked until it is deleted.
+        let copied = stranger.query("SELECT id FROM claim WHERE id = 20 FOR UPDATE NOWAIT", &[]);
+        assert!(copied.is_err(), "{copied:?}");
         stranger
             .execute("INSERT INTO claim VALUES (2, 2, 'late')")
             .expect("a row");
@@ -551,14 +555,29 @@ fn what_is_archived_is_not_dropped_unasked(dialect: Dialect) {
     let error = format!("{:#}", error.expect("it refuses"));
     assert!(error.contains("archive_event"), "{error}");
     assert_eq!(archived(&mut windrow), copies);
-    windrow.execute(match dialect {
-        Dialect::Postgres => "SET windrow.drop_archive = 'yes'",
-        Dialect::Mysql | Dialect::Mariadb => "SET @windrow_drop_archive = 'yes'",
-    });
+    // The command looks itself, whatever the spec says by then.
+    let calls = Calls::new(dialect, &windrow.control, "unused");
+    let control = windrow.control.clone();
+    let tables = windrow.session.query(calls.archives(), &[Some(&control)]);
+    let tables: Vec<String> = tables
+        .expect("tables")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
+    assert_eq!(tables.len(), 7, "{tables:?}");
+    for table in tables {
+        let rows = windrow.session.query(&calls.any_row(&table), &[]);
+        assert_eq!(
+            rows.expect("rows").len(),
+            usize::from(table == "archive_event"),
+            "{table}"
+        );
+    }
+    windrow.execute(calls.allow_drop());
     for statement in &undo {
         windrow.session.execute(&statement.sql).expect("it goes");
     }
-    let control = windrow.control.clone();
     assert_eq!(
         windrow.number(&format!(
             "SELECT count(*) FROM information_schema.schemata WHERE schema_name = '{control}'"

@@ -570,6 +570,18 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_waits_says_for_what() {
+        let run = |waiting: Value| json!({"running": [{"run_id": 7, "rule": "x", "waiting_for": waiting, "waiting_since": "2026-11-21T08:00:00+00:00"}]});
+        let told = status(&run(json!("the rate of 5 rows per second")));
+        assert!(
+            told.contains("\nwaiting    since 2026-11-21T08:00:00")
+                && told.ends_with(", for the rate of 5 rows per second\n"),
+            "{told}"
+        );
+        assert!(!status(&run(Value::Null)).contains("waiting "));
+    }
+
+    #[test]
     fn rows_that_go_one_by_one_are_told_by_pass() {
         let mut out = String::new();
         passes(

@@ -159,7 +159,7 @@ BEGIN
         END IF;
         SET v_paced = v_target_batch > 0 OR v_rate > 0 OR v_nice > 0;
 
-        IF v_paced AND v_batches > v_paced_batches AND v_paced_at IS NOT NULL THEN
+        IF v_paced AND v_batches = v_paced_batches + 1 AND v_paced_at IS NOT NULL THEN
             -- The last batch, to the end of its COMMIT.
             SET v_took = CEILING(TIMESTAMPDIFF(MICROSECOND, v_paced_at, COALESCE(v_rest_from, v_now)) / 1000);
             IF v_rest_from IS NULL AND v_target_batch > 0 AND NOT v_halving THEN

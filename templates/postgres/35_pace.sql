@@ -99,6 +99,8 @@ BEGIN
             SELECT 'session ' || a.pid, age(a.backend_xmin)::bigint
             FROM pg_stat_activity AS a
             WHERE a.pid <> pg_backend_pid()
+              -- Nothing stays for the sake of a VACUUM.
+              AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
               AND (a.datid IS NULL OR a.datname = current_database())
             UNION ALL
             SELECT 'replication slot ' || s.slot_name, age(s.xmin)
@@ -179,7 +181,7 @@ BEGIN
     END IF;
     v_paced := v_limit.target_batch > 0 OR v_limit.rate > 0 OR v_limit.nice > 0;
 
-    IF v_paced AND v_progress.batches > v_progress.paced_batches AND v_progress.paced_at IS NOT NULL THEN
+    IF v_paced AND v_progress.batches = v_progress.paced_batches + 1 AND v_progress.paced_at IS NOT NULL THEN
         -- The last batch, from the begin of its transaction to the end of its COMMIT.
         v_took := ceil(extract(epoch FROM coalesce(v_progress.rest_from, v_now) - v_progress.paced_at) * 1000);
         IF v_progress.rest_from IS NULL AND v_limit.target_batch > 0 AND NOT v_progress.halving THEN

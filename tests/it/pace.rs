@@ -316,6 +316,14 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
         other.join().expect("a session").expect("a lock");
     }
 
+    // The query of the spec stands in a routine as it was generated.
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let checks = verify["checks"].as_array().expect("checks").iter();
+    let edited: Vec<_> = checks
+        .filter(|check| check["check"] == "routine" && check["severity"] != "ok")
+        .collect();
+    assert!(edited.is_empty(), "{edited:?}");
+
     // A run that only waited has deleted nothing, and says why.
     add(&mut installation, 3);
     installation.execute(close);

@@ -88,6 +88,8 @@ BEGIN
             SELECT 'session ' || a.pid, age(a.backend_xmin)::bigint
             FROM pg_stat_activity AS a
             WHERE a.pid <> pg_backend_pid()
+              -- Nothing stays for the sake of a VACUUM.
+              AND a.backend_type IS DISTINCT FROM 'autovacuum worker'
               AND (a.datid IS NULL OR a.datname = current_database())
             UNION ALL
             SELECT 'replication slot ' || s.slot_name, age(s.xmin)
@@ -108,7 +110,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.throttle(text, bigint, bigint, bigint, bigint) IS
-    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_airflow_3.throttle(''dag_runs'', 30, 512, 40, 1000000); [body 124f95848ea0]';
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_airflow_3.throttle(''dag_runs'', 30, 512, 40, 1000000); [body 2d01b221cd44]';
 
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
@@ -152,7 +154,7 @@ BEGIN
     END IF;
     v_paced := v_limit.target_batch > 0 OR v_limit.rate > 0 OR v_limit.nice > 0;
 
-    IF v_paced AND v_progress.batches > v_progress.paced_batches AND v_progress.paced_at IS NOT NULL THEN
+    IF v_paced AND v_progress.batches = v_progress.paced_batches + 1 AND v_progress.paced_at IS NOT NULL THEN
         -- The last batch, from the begin of its transaction to the end of its COMMIT.
         v_took := ceil(extract(epoch FROM coalesce(v_progress.rest_from, v_now) - v_progress.paced_at) * 1000);
         IF v_progress.rest_from IS NULL AND v_limit.target_batch > 0 AND NOT v_progress.halving THEN
@@ -216,4 +218,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body b6cd3120358e]';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body 51db976bfa96]';

@@ -61,7 +61,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.pace;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body 6b46380e4025]'
+COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body f999867fe290]'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
@@ -124,7 +124,7 @@ BEGIN
         END IF;
         SET v_paced = v_target_batch > 0 OR v_rate > 0 OR v_nice > 0;
 
-        IF v_paced AND v_batches > v_paced_batches AND v_paced_at IS NOT NULL THEN
+        IF v_paced AND v_batches = v_paced_batches + 1 AND v_paced_at IS NOT NULL THEN
             -- The last batch, to the end of its COMMIT.
             SET v_took = CEILING(TIMESTAMPDIFF(MICROSECOND, v_paced_at, COALESCE(v_rest_from, v_now)) / 1000);
             IF v_rest_from IS NULL AND v_target_batch > 0 AND NOT v_halving THEN

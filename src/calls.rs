@@ -119,9 +119,19 @@ impl Calls {
         self.written(postgres::STATUS.to_owned(), mysql::status)
     }
 
-    /// Documents: past runs, the newest first. Parameter: how many.
-    pub fn history(&self) -> String {
-        self.written(postgres::HISTORY.to_owned(), mysql::history)
+    /// Documents: past runs, the newest first. Parameter: how many. `stamps`: whether the spec says how removal times are
+    /// set, so that there is a ledger of that.
+    pub fn history(&self, stamps: bool) -> String {
+        let progress = match stamps {
+            true => {
+                "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule
+                UNION ALL SELECT run_id, families, 0, changed_rows, batches FROM {w}.run_stamp)"
+            }
+            false => "(SELECT run_id, families, deleted_rows, 0 AS changed_rows, batches FROM {w}.run_rule)",
+        };
+        self.written(postgres::HISTORY.replace("{progress}", progress), || {
+            mysql::history().replace("{progress}", progress)
+        })
     }
 
     /// One row: families, rows and batches of what a procedure is doing. Parameter: the number of its session.

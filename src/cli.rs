@@ -94,12 +94,12 @@ pub enum Command {
     /// Example: windrow verify specs/dolphinscheduler.toml --output json
     Verify(WithOutput),
 
-    /// Show whether it is armed, what runs, and how far it is
+    /// Show whether it keeps up, what it does and what stays
     ///
     /// Example: windrow status specs/dolphinscheduler.toml
     Status(WithOutput),
 
-    /// Show past runs
+    /// Show past runs, and plot their rows and durations
     ///
     /// Example: windrow history specs/dolphinscheduler.toml --limit 5
     History(History),

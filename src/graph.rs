@@ -652,6 +652,12 @@ pub enum Figure {
 }
 
 impl Graph {
+    /// Whether a rule says how removal times are set anew.
+    pub fn has_stamps(&self) -> bool {
+        let mut timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
+        timed.any(|timed| timed.stamp.is_some())
+    }
+
     /// The table behind an id.
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0]

@@ -27,6 +27,7 @@ mod above;
 mod archive;
 mod keeps;
 mod last;
+pub mod monitoring;
 mod mysql_probes;
 mod newest;
 mod releases;
@@ -98,6 +99,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "42_stamp.sql",
         include_str!("../templates/postgres/42_stamp.sql"),
+    ),
+    (
+        "postgres",
+        "46_metrics.sql",
+        include_str!("../templates/postgres/46_metrics.sql"),
     ),
     (
         "postgres",
@@ -201,6 +207,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "55_metrics.sql",
+        include_str!("../templates/mysql/55_metrics.sql"),
+    ),
+    (
+        "mysql",
         "60_schedule.sql",
         include_str!("../templates/mysql/60_schedule.sql"),
     ),
@@ -214,6 +225,21 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "verify.sql",
         include_str!("../templates/mysql/verify.sql"),
     ),
+    (
+        monitoring::FOLDER,
+        "collector.yml",
+        include_str!("../templates/monitoring/collector.yml"),
+    ),
+    (
+        monitoring::FOLDER,
+        "alerts.yml",
+        include_str!("../templates/monitoring/alerts.yml"),
+    ),
+    (
+        monitoring::FOLDER,
+        "dashboard.json",
+        include_str!("../templates/monitoring/dashboard.json"),
+    ),
 ];
 
 /// The routines that an auditor may call: they read.
@@ -224,6 +250,8 @@ const AUDITOR_ROUTINES: &[&str] = &[
     "orphans",
     "in_window",
     "schedule_check",
+    "due_now",
+    "age_of",
 ];
 
 /// The routines that an operator may call besides.
@@ -231,6 +259,7 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "run",
     "run_begin",
     "run_end",
+    "count_backlog",
     "run_unlock",
     "pace",
     "reap",
@@ -334,9 +363,20 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .collect();
     view.routines.sort();
     view.readable = archive::readable(&view.archives, &draft);
+    let mut files = files(graph, tera, dialect, &view)?;
+    for (template, path, context) in monitoring::files(graph, dialect, &view.control) {
+        let text = templates(monitoring::FOLDER)?
+            .render(template, &tera::Context::from_serialize(context)?)
+            .with_context(|| format!("cannot render the template `monitoring/{template}`"))?;
+        files.push(File {
+            path,
+            statements: Vec::new(),
+            text: tidy(&text),
+        });
+    }
     Ok(Bundle {
         control: view.control.clone(),
-        files: files(graph, tera, dialect, &view)?,
+        files,
     })
 }
 
@@ -586,15 +626,19 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
     add(
         "45_manage.sql",
         "45_manage.sql",
-        "what operates a run: policies, holds, settings, arming, verification, metrics",
+        "what operates a run: policies, holds, settings, arming, verification",
         &context,
     )?;
+    // MySQL asks for the rights of a view's definer when another view names it.
+    let metrics = "how much is due, what stays and why, and the metrics";
+    add("46_metrics.sql", "46_metrics.sql", metrics, &context)?;
     add(
         "50_grants.sql",
         "50_grants.sql",
         "the roles and their rights",
         &context,
     )?;
+    add("55_metrics.sql", "55_metrics.sql", metrics, &context)?;
     add(
         "60_schedule.sql",
         "60_schedule.sql",
@@ -915,6 +959,8 @@ struct RuleView {
     cutoff_of_default: String,
     cutoff_of_preview: String,
     age_of_oldest: String,
+    /// How long ago row `i` of the root table ended, on PostgreSQL.
+    age_of_root: String,
     /// The default retention in seconds, or NULL.
     retention: String,
     minimum: i64,
@@ -1211,7 +1257,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
                     // What a metric of a rule by something else reads is a routine of its own.
                     .filter(|suffix| by_end(rule) || **suffix != "scope")
                     .map(|suffix| match (by_end(rule), *suffix) {
-                        (false, "next") => "backlog",
+                        (false, "next") => "overdue",
                         (_, suffix) => suffix,
                     })
                     .map(move |suffix| format!("{}_{suffix}", rule.name))
@@ -1237,7 +1283,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             routines(OPERATOR_PROCEDURES, &[]),
         )
     };
-    if stamped(graph).next().is_some() {
+    if graph.has_stamps() {
         auditor_routines.push("stamp_result".to_owned());
         operator_routines.push("stamp".to_owned());
         if dialect == Dialect::Postgres {
@@ -1763,6 +1809,10 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         }),
         cutoff_of_default: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
         cutoff_of_preview: cutoff(&format!("{coalesce}(v_retention, {overdue})")),
+        age_of_root: match rule.end_time.kind {
+            Kind::Timestamptz => format!("clock_timestamp() - {ended}"),
+            _ => format!("clock_timestamp(){time_zone} - {ended}"),
+        },
         age_of_oldest: match rule.end_time.kind {
             Kind::Timestamptz => "clock_timestamp() - min(n.ended)".to_owned(),
             _ => format!("clock_timestamp(){time_zone} - min(n.ended)"),

@@ -8,6 +8,8 @@ use serde_json::Value;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 
+mod sight;
+
 /// Why families stay, and what each reason means.
 pub const REASONS: [(&str, &str); 10] = [
     ("NON_FINAL_MEMBER", "a member has not ended"),
@@ -218,7 +220,7 @@ pub fn verify(document: &Value) -> String {
     out
 }
 
-/// How armed, paused and busy an installation is.
+/// How an installation does: armed, paused, at work, waiting, keeping up, and what it cannot delete.
 pub fn status(document: &Value) -> String {
     let control = &document["control"];
     let mut out = String::new();
@@ -288,7 +290,15 @@ pub fn status(document: &Value) -> String {
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    let _ = writeln!(out, "windows    {} (of scheduled runs)", windows.join(", "));
+    let open = match document["window_open"] == true {
+        true => "open now",
+        false => "closed now",
+    };
+    let _ = writeln!(
+        out,
+        "windows    {} (of scheduled runs; {open})",
+        windows.join(", ")
+    );
     let _ = writeln!(
         out,
         "artifacts  {} waiting, {} given up",
@@ -336,30 +346,36 @@ pub fn status(document: &Value) -> String {
             text(last, "finished_at")
         );
     }
-    for metric in list(document, "metrics") {
-        let rule = text(&metric["labels"], "rule");
-        let value = metric["value"].as_f64().unwrap_or_default();
-        let _ = match text(metric, "name").as_str() {
-            "windrow_backlog_families" => {
-                let families = counted(value as i64, "root is", "roots are");
-                writeln!(
-                    out,
-                    "backlog    {rule}: {families} past the retention; `windrow preview` tells which may go"
-                )
-            }
-            // Nothing past the retention has no age.
-            "windrow_backlog_oldest_age_seconds" if value > 0.0 => {
-                let age = Duration::from_secs_f64(value.clamp(0.0, 1e11));
-                writeln!(
-                    out,
-                    "           {rule}: the oldest ended {} days ago",
-                    count((age.as_secs() / 86_400) as i64)
-                )
-            }
-            _ => Ok(()),
-        };
-    }
+    out += &sight::rules(document);
     out
+}
+
+/// Past runs, the newest first, as bars and as a table.
+///
+/// `blocks` says whether the terminal knows more than ASCII.
+pub fn history(document: &Value, blocks: bool) -> String {
+    let mut runs = document.clone();
+    for run in runs.as_array_mut().into_iter().flatten() {
+        run["rows"] = sight::rows_of(run).into();
+    }
+    let table = rows(
+        &runs,
+        &[
+            ("run", "run_id"),
+            ("started", "started_at"),
+            ("by", "started_by"),
+            ("trigger", "trigger"),
+            ("dry", "dry_run"),
+            ("families", "families"),
+            ("rows", "rows"),
+            ("batches", "batches"),
+            ("seconds", "seconds"),
+            ("status", "status"),
+            ("reason", "reason"),
+        ],
+    );
+    let all = document.as_array().map(Vec::as_slice).unwrap_or_default();
+    table + &sight::plot(all, blocks)
 }
 
 /// Every limit: its value, the default where that is another one, and what it may be.

@@ -36,6 +36,16 @@ impl Ui {
         let _ = out.flush();
     }
 
+    /// Whether what reads the text can be expected to know more than ASCII, by the locale.
+    pub fn knows_blocks() -> bool {
+        let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .filter_map(|name| std::env::var(name).ok())
+            .find(|value| !value.is_empty());
+        let locale = set.unwrap_or_default().to_lowercase();
+        locale.ends_with("utf-8") || locale.ends_with("utf8")
+    }
+
     /// Writes a document as JSON.
     pub fn json(&self, document: &serde_json::Value) {
         self.data(&format!("{document:#}"));

@@ -139,6 +139,25 @@ const RUN: &[Field] = &[
     ("finished_at", Instant),
 ];
 
+const BACKLOG: &[Field] = &[
+    ("rule", Plain),
+    ("families", Plain),
+    ("rows", Plain),
+    ("oldest_age_seconds", Plain),
+    ("counted_at", Instant),
+    ("due_per_hour", Plain),
+    ("deleted_per_hour", Plain),
+];
+
+const UNDELETABLE: &[Field] = &[
+    ("rule", Plain),
+    ("reason", Plain),
+    ("families", Plain),
+    ("sample_key", Plain),
+    ("oldest_age_seconds", Plain),
+    ("run_id", Plain),
+];
+
 const METRIC: &[Field] = &[("name", Plain), ("labels", Json), ("value", Plain)];
 
 pub(super) fn list(list: List) -> String {
@@ -179,6 +198,11 @@ pub(super) fn status() -> String {
             WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK({{lock}})), '[]'), '$'),
         'last_run', JSON_EXTRACT((SELECT {run} FROM {{w}}.run AS r WHERE r.status <> 'running'
             ORDER BY r.run_id DESC LIMIT 1), '$'),
+        'window_open', JSON_EXTRACT(IF((SELECT m.value FROM {{w}}.metrics AS m WHERE m.name = 'windrow_window_open') = 1, 'true', 'false'), '$'),
+        'rules', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT({backlog},
+                'last_look', r.run_id, 'last_look_at', {looked}, 'last_look_status', r.status))
+            FROM {{w}}.backlog AS b JOIN {{w}}.last_look AS l USING (rule) LEFT JOIN {{w}}.run AS r ON r.run_id = l.run_id), '[]'), '$'),
+        'undeletable', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({undeletable}) FROM {{w}}.undeletable AS u), '[]'), '$'),
         'metrics', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG({metric}) FROM {{w}}.metrics AS m), '[]'), '$')
     )",
         control = object("c", CONTROL),
@@ -189,6 +213,9 @@ pub(super) fn status() -> String {
         waiting = value("r", ("waiting_since", Instant)),
         run = object("r", RUN),
         metric = object("m", METRIC),
+        backlog = fields("b", BACKLOG),
+        looked = value("r", ("finished_at", Instant)),
+        undeletable = object("u", UNDELETABLE),
     )
 }
 
@@ -198,13 +225,14 @@ pub(super) fn history() -> String {
         'run_id', h.run_id, 'trigger', h.`trigger`, 'dry_run', h.dry_run = 1, 'status', h.status, 'reason', h.reason,
         'started_by', h.started_by, 'started_at', DATE_FORMAT(h.started_at, '%Y-%m-%dT%H:%i:%sZ'),
         'seconds', ROUND(TIMESTAMPDIFF(MICROSECOND, h.started_at, h.finished_at) / 1000000, 1) + 0e0,
-        'families', h.families, 'deleted_rows', h.deleted_rows, 'batches', h.batches)
+        'families', h.families, 'deleted_rows', h.deleted_rows, 'changed_rows', h.changed_rows, 'batches', h.batches)
     FROM (
         SELECT r.run_id, r.`trigger`, r.dry_run, r.status, r.reason, r.started_by, r.started_at, r.finished_at,
                CAST(COALESCE(SUM(p.families), 0) AS SIGNED) AS families,
                CAST(COALESCE(SUM(p.deleted_rows), 0) AS SIGNED) AS deleted_rows,
+               CAST(COALESCE(SUM(p.changed_rows), 0) AS SIGNED) AS changed_rows,
                CAST(COALESCE(SUM(p.batches), 0) AS SIGNED) AS batches
-        FROM {w}.run AS r LEFT JOIN {w}.run_rule AS p USING (run_id)
+        FROM {w}.run AS r LEFT JOIN {progress} AS p USING (run_id)
         GROUP BY r.run_id, r.`trigger`, r.dry_run, r.status, r.reason, r.started_by, r.started_at, r.finished_at
         ORDER BY r.run_id DESC LIMIT ?) AS h
     ORDER BY h.run_id DESC"
@@ -229,12 +257,17 @@ WHERE c.table_schema = ?
 ORDER BY c.table_name";
 
 /// A row of the alias as a JSON document.
-fn object(alias: &str, fields: &[Field]) -> String {
-    let fields: Vec<String> = fields
+fn object(alias: &str, columns: &[Field]) -> String {
+    format!("JSON_OBJECT({})", fields(alias, columns))
+}
+
+/// The fields of such a document.
+fn fields(alias: &str, columns: &[Field]) -> String {
+    let fields: Vec<String> = columns
         .iter()
         .map(|field| format!("'{}', {}", field.0, value(alias, *field)))
         .collect();
-    format!("JSON_OBJECT({})", fields.join(", "))
+    fields.join(", ")
 }
 
 fn value(alias: &str, (name, what): Field) -> String {

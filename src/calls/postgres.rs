@@ -34,6 +34,11 @@ pub(super) const STATUS: &str = "
             FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
             WHERE r.status = 'running' AND r.backend_pid IN (SELECT a.pid FROM pg_stat_activity a)),
         'last_run', (SELECT to_jsonb(r) FROM {w}.run r WHERE r.status <> 'running' ORDER BY r.run_id DESC LIMIT 1),
+        'window_open', {w}.in_window(now()),
+        'rules', (SELECT coalesce(jsonb_agg(to_jsonb(b) || jsonb_build_object(
+                'last_look', r.run_id, 'last_look_at', r.finished_at, 'last_look_status', r.status)), '[]')
+            FROM {w}.backlog b JOIN {w}.last_look l USING (rule) LEFT JOIN {w}.run r ON r.run_id = l.run_id),
+        'undeletable', (SELECT coalesce(jsonb_agg(to_jsonb(u) ORDER BY u.families DESC, u.rule, u.reason), '[]') FROM {w}.undeletable u),
         'metrics', (SELECT coalesce(jsonb_agg(to_jsonb(m)), '[]') FROM {w}.metrics m)
     )::text";
 
@@ -44,8 +49,9 @@ pub(super) const HISTORY: &str = "
                round(extract(epoch FROM r.finished_at - r.started_at), 1)::float8 AS seconds,
                coalesce(sum(p.families), 0)::bigint AS families,
                coalesce(sum(p.deleted_rows), 0)::bigint AS deleted_rows,
+               coalesce(sum(p.changed_rows), 0)::bigint AS changed_rows,
                coalesce(sum(p.batches), 0)::bigint AS batches
-        FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
+        FROM {w}.run r LEFT JOIN {progress} p USING (run_id)
         GROUP BY r.run_id ORDER BY r.run_id DESC LIMIT $1::int) h
     ORDER BY h.run_id DESC";
 

@@ -35,6 +35,9 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
             .caused_by(error)
         })?);
     }
+    // Alert rules and dashboard are of the spec, whatever the dialect.
+    stale.sort_by(|a, b| a.path.cmp(&b.path));
+    stale.dedup_by(|a, b| a.path == b.path);
     let files: usize = bundles.iter().map(|bundle| bundle.files.len()).sum();
     if args.check {
         return Ok(report_stale(&stale, args, files, ui));

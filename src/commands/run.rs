@@ -65,9 +65,7 @@ pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
 /// Sets removal times.
 pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
     let session = Session::open(&args.with.on, ui)?;
-    let timed = session.graph.rules.iter();
-    let mut stamps = timed.filter_map(|rule| rule.timed.as_ref()?.stamp.as_ref());
-    if stamps.next().is_none() {
+    if !session.graph.has_stamps() {
         let name = &session.graph.name;
         return Err(Failure::new(format!(
             "the spec `{name}` does not say how removal times are set"

@@ -41,25 +41,11 @@ pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
 /// Shows past runs, the newest first.
 pub(super) fn history(args: &History, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
-    let sql = session.calls.history();
+    let stamps = session.graph.has_stamps();
+    let sql = session.calls.history(stamps);
     let document = session.documents(&sql, &[Some(&args.limit.to_string())])?;
     show(ui, args.with.output, &document, |document| {
-        report::rows(
-            document,
-            &[
-                ("run", "run_id"),
-                ("started", "started_at"),
-                ("by", "started_by"),
-                ("trigger", "trigger"),
-                ("dry", "dry_run"),
-                ("families", "families"),
-                ("rows", "deleted_rows"),
-                ("batches", "batches"),
-                ("seconds", "seconds"),
-                ("status", "status"),
-                ("reason", "reason"),
-            ],
-        )
+        report::history(document, Ui::knows_blocks())
     });
     Ok(Exit::Clean)
 }

@@ -38,7 +38,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
         {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.run_backlog, {{ control }}.tally, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
 {%- for table in referring %}
         {{ table }},
 {%- endfor %}
@@ -196,22 +196,9 @@ BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
         MAX(IF(it.clock IS NULL, it.zone, NULL)),
-        COALESCE(MAX(IF(
-            it.begins < it.ends,
-            it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
-            (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
-        )), false)
+        {{ w::is_open() | indent(prefix="        ") }}
     INTO v_unknown, o_open
-    FROM (
-        SELECT
-            l.begins, l.ends, l.zone, l.clock,
-            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
-            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
-        FROM (
-            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
-            FROM {{ control }}.open_hours AS h
-        ) AS l
-    ) AS it;
+    FROM {{ w::clocks(control=control, at="p_at") }};
     IF v_unknown IS NOT NULL THEN
         CALL {{ control }}.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}');
     END IF;
@@ -329,8 +316,13 @@ BEGIN
     DECLARE v_days bigint;
     {{ w::close_run(control=control) }}
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL {{ control }}.tally_up();
     CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
+    DELETE b
+    FROM {{ control }}.run AS r
+    JOIN {{ control }}.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f{% if by_row %}, x{% endif %}{% if stamps > 0 %}, y{% endif %}
     FROM {{ control }}.run AS r
     LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
@@ -539,6 +531,12 @@ BEGIN
         CALL {{ control }}.run_end(v_run, v_reason);
         CALL {{ control }}.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL {{ control }}.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK({{ run_lock }});
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

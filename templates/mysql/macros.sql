@@ -113,6 +113,29 @@ EXISTS (
 {%- endfor %}
 {%- endmacro held_above %}
 
+{#- The windows and what their clocks show at an instant. -#}
+{% macro clocks(control, at) -%}
+(
+        SELECT
+            l.begins, l.ends, l.zone, l.clock,
+            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+        FROM (
+            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ({{ at }}, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+            FROM {{ control }}.open_hours AS h
+        ) AS l
+    ) AS it
+{%- endmacro clocks %}
+
+{#- Whether one of these windows is open. -#}
+{% macro is_open() -%}
+COALESCE(MAX(IF(
+    it.begins < it.ends,
+    it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
+    (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
+)), false)
+{%- endmacro is_open %}
+
 {#- Why nothing is done while c, the row of control or of a rule's pause, is there. -#}
 {% macro paused(c="c", reason="paused_reason") -%}
 CONCAT('paused by ', {{ c }}.paused_by, ' since ', DATE_FORMAT({{ c }}.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE({{ c }}.{{ reason }}, 'no reason given'))
@@ -848,3 +871,140 @@ UPDATE {{ control }}.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_ru
 UPDATE {{ control }}.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
 CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
 {%- endmacro count_again %}
+
+{#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
+{% macro due_root(rule) -%}
+{% if rule.timed and rule.timed.root_column -%}
+AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
+{% endif -%}
+{% for predicate in rule.eligible -%}
+AND {{ predicate }}
+{% endfor -%}
+{% if rule.newest -%}
+{{ self::not_newest(rule=rule) }}
+{% endif -%}
+{%- endmacro due_root %}
+
+{#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
+    these are all. -#}
+{% macro due_now(control, rule, limit) -%}
+{% if rule.single and not rule.single.expiry -%}
+SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+FROM (
+{%- for pass in rule.single.passes %}
+    SELECT
+        {{ pass.due_time }} AS due,
+        (
+{%- for predicate in pass.backlog %}
+            {% if not loop.first %}AND {% endif %}{{ predicate | indent(prefix="            ") }}
+{%- endfor %}
+        ) IS TRUE AS goes
+    FROM (
+        SELECT {{ rule.single.read_key }}
+        FROM {{ rule.table }} AS t
+{%- for predicate in pass.predicates %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
+{%- endfor %}
+        ORDER BY {{ pass.order }}
+        LIMIT {{ limit }}
+    ) AS r
+    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+{%- endfor %}
+) AS n
+{%- elif rule.single -%}
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+FROM (
+{%- for pass in rule.single.passes %}
+    (
+        SELECT {{ pass.due_time }} AS due
+        FROM {{ rule.table }} AS t
+{%- for predicate in pass.backlog %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="        ") }}
+{%- endfor %}
+        ORDER BY {{ pass.due_time }}
+        LIMIT {{ limit }}
+    ){% if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS n
+{%- elif rule.per and rule.opt_in -%}
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+    -- The oldest of each scope.
+    SELECT MIN(o.ended)
+    FROM (
+        SELECT (
+            SELECT {{ rule.ended }}
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.per }} = {{ rule.scope_of_policy }}
+              AND {{ rule.ended }} < {{ rule.cutoff_now }}
+              {{ self::due_root(rule=rule) | indent(prefix="              ") }}
+            ORDER BY {{ rule.ended }}
+            LIMIT 1
+        ) AS ended
+        FROM {{ control }}.policy AS p
+        WHERE p.rule = {{ rule.literal }}
+          AND p.enabled
+{%- if rule.source %}
+        UNION ALL
+        SELECT (
+            SELECT {{ rule.ended }}
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.per }} = {{ rule.source.scope }}
+              AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+              {{ self::due_root(rule=rule) | indent(prefix="              ") }}
+            ORDER BY {{ rule.ended }}
+            LIMIT 1
+        )
+        FROM {{ rule.source.rows }}
+        WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
+{%- endif %}
+    ) AS o
+), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+FROM (
+    SELECT {{ rule.ended }} AS ended
+    FROM {{ control }}.policy AS p
+    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
+    WHERE p.rule = {{ rule.literal }}
+      AND p.enabled
+      AND {{ rule.ended }} < {{ rule.cutoff_now }}
+      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+{%- if rule.source %}
+    UNION ALL
+    SELECT {{ rule.ended }}
+    FROM {{ rule.source.rows }}
+    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
+    WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
+      AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+{%- endif %}
+    LIMIT {{ limit }}
+) AS n
+{%- else -%}
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+FROM (
+    SELECT {{ rule.ended }} AS ended
+    FROM {{ rule.table }} AS i
+{%- if rule.per %}
+    LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
+{%- if rule.source %}
+    LEFT JOIN {{ rule.source.rows }} ON {{ rule.source.scope }} = i.{{ rule.per }}
+{%- endif %}
+    WHERE {{ rule.ended }} < {{ rule.cutoff_now_minimum }}
+{%- if rule.source %}
+      AND {{ rule.ended }} < CASE
+          WHEN p.rule IS NOT NULL THEN IF(p.enabled, {{ rule.cutoff_now }}, NULL)
+          WHEN {{ rule.source.scope }} IS NOT NULL{% if rule.source.says %} AND {{ rule.source.says }}{% endif %} THEN {% if rule.source.ends %}IF({{ rule.source.ends }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
+          ELSE {{ rule.cutoff_now_default }}
+      END
+{%- else %}
+      AND {{ rule.ended }} < IF(p.rule IS NULL, {{ rule.cutoff_now_default }}, IF(p.enabled, {{ rule.cutoff_now }}, NULL))
+{%- endif %}
+{%- else %}
+    WHERE {{ rule.ended }} < {{ rule.cutoff_now_default }}
+{%- endif %}
+      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+    ORDER BY {{ rule.ended }}
+    LIMIT {{ limit }}
+) AS n
+{%- endif %}
+{%- endmacro due_now %}

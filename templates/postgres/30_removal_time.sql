@@ -447,15 +447,15 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
     'Families without a {{ rule.end_time_name }}{% if rule.timed.ended %}, though they have ended{% endif %}. Reads only. [body @body@]';
 
--- {{ rule.name }}_backlog: what is due at an instant, for metrics.
---# create function {{ control }}.{{ rule.name }}_backlog
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- {{ rule.name }}_overdue: what is due at an instant, for metrics.
+--# create function {{ control }}.{{ rule.name }}_overdue
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), {{ rule.timed.age_of_oldest }}
+    SELECT count(*), {{ rule.timed.age_of_oldest }}, count(*) < p_limit
     FROM (
         SELECT t.{{ rule.end_time }} AS due
         FROM {{ rule.table }} AS t
@@ -467,12 +467,13 @@ AS $windrow$
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
-        LIMIT 1000000
+        ORDER BY t.{{ rule.end_time }}
+        LIMIT p_limit
     ) AS o;
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_backlog
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest {{ rule.end_time_name }} was. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_overdue
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest {{ rule.end_time_name }} was, and whether these are all. Reads only. [body @body@]';
 
 -- {{ rule.name }}_strays: by table, rows that do not share the {{ rule.end_time_name }} of their root, and rows without one.
 --# create function {{ control }}.{{ rule.name }}_strays

@@ -415,44 +415,54 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_unranked() IS
     'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body @body@]';
 {%- endif %}
 
--- {{ rule.name }}_backlog: what is due at an instant, for metrics.
---# create function {{ control }}.{{ rule.name }}_backlog
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- {{ rule.name }}_overdue: what is due at an instant, for metrics.
+--# create function {{ control }}.{{ rule.name }}_overdue
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), {{ rule.single.age_of_oldest }}
+{%- if rule.single.expiry %}
+    SELECT count(*), {{ rule.single.age_of_oldest }}, count(*) < p_limit
     FROM (
 {%- for pass in rule.single.passes %}
         (
             SELECT {{ pass.due_time }} AS due
-{%- if rule.single.expiry %}
             FROM {{ rule.table }} AS t
-{%- else %}
-            FROM (
-                SELECT *
-                FROM {{ rule.table }} AS t
-{%- for predicate in pass.predicates %}
-                {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
-{%- endfor %}
-                ORDER BY {{ pass.order }}
-                LIMIT 1000000
-            ) AS t
-{%- endif %}
 {%- for predicate in pass.backlog %}
             {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="            ") }}
 {%- endfor %}
-            LIMIT 1000000
+            ORDER BY {{ pass.due_time }}
+            LIMIT p_limit
         ){% if not loop.last %}
         UNION ALL{% endif %}
 {%- endfor %}
     ) AS o;
+{%- else %}
+{%- for pass in rule.single.passes %}
+    SELECT count(*) FILTER (WHERE o.goes), {{ rule.single.age_of_oldest }} FILTER (WHERE o.goes), count(*) < p_limit
+    FROM (
+        SELECT
+            {{ pass.due_time }} AS due,
+            (
+{%- for predicate in pass.backlog %}
+                {% if not loop.first %}AND {% endif %}{{ predicate | indent(prefix="                ") }}
+{%- endfor %}
+            ) AS goes
+        FROM {{ rule.table }} AS t
+{%- for predicate in pass.predicates %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
+{%- endfor %}
+        ORDER BY {{ pass.order }}
+        LIMIT p_limit
+    ) AS o;
+{%- endfor %}
+{%- endif %}
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_backlog
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_backlog(timestamptz) IS
-    '{% if rule.single.expiry %}Rows that are due, whether or not they may go, counted up to 1,000,000{% else %}Rows that are due, whether or not they may go, among the first 1,000,000 of the table{% endif %}, and how long ago the oldest time was. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_overdue
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
+    '{% if rule.single.expiry %}Rows that are due, whether or not they may go, counted up to p_limit by pass{% else %}Rows that are due, whether or not they may go, among the first p_limit of the table{% endif %}, how long ago the oldest time was, and whether these are all. Reads only. [body @body@]';
 
 -- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.

@@ -477,9 +477,11 @@ BEGIN
       AND r.rule = n.rule;
 {%- endif %}
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    PERFORM {{ control }}.tally_up();
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
     DELETE FROM {{ control }}.run_failure AS f USING {{ control }}.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_backlog AS b USING {{ control }}.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM {{ control }}.run_skip AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
 {%- if by_row %}
     DELETE FROM {{ control }}.run_pass AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
@@ -640,6 +642,10 @@ BEGIN
     END LOOP;
     p_result := {{ control }}.run_end(v_run, v_reasons);
     COMMIT;
+    IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
+        PERFORM {{ control }}.count_backlog(v_run);
+        COMMIT;
+    END IF;
     PERFORM {{ control }}.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
@@ -1490,91 +1496,3 @@ $windrow$;
 --# comment on function {{ control }}.verify
 COMMENT ON FUNCTION {{ control }}.verify(jsonb) IS
     'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT {{ control }}.verify(); [body @body@]';
-
--- metrics: for sql_exporter and friends.
---# create view {{ control }}.metrics
-CREATE OR REPLACE VIEW {{ control }}.metrics AS
-SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
-FROM {{ control }}.control AS c
-UNION ALL
-SELECT 'windrow_paused', '{}', c.paused::integer
-FROM {{ control }}.control AS c
-UNION ALL
-SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY[{{ rule_literals }}]) AS r(name)
-LEFT JOIN {{ control }}.rule_pause AS p ON p.rule = r.name
-UNION ALL
-SELECT m.name, '{}', m.value
-FROM {{ control }}.scheduling AS s
-CROSS JOIN LATERAL (
-    VALUES
-        ('windrow_suspended', s.suspended::integer::double precision),
-        ('windrow_failed_runs_in_row', s.failed_runs),
-        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
-) AS m(name, value)
-UNION ALL
-SELECT 'windrow_running', '{}', count(*)
-FROM {{ control }}.run AS r
-WHERE r.status = 'running'
-UNION ALL
-SELECT 'windrow_runs_total', jsonb_build_object('status', r.status, 'trigger', r.trigger), count(*)
-FROM {{ control }}.run AS r
-WHERE NOT r.dry_run
-GROUP BY r.status, r.trigger
-UNION ALL
-SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM max(r.finished_at))
-FROM {{ control }}.run AS r
-WHERE r.status IN ('done', 'stopped')
-  AND NOT r.dry_run
-UNION ALL
-SELECT 'windrow_last_run_duration_seconds', '{}', extract(epoch FROM l.finished_at - l.started_at)
-FROM (
-    SELECT r.finished_at, r.started_at FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run ORDER BY r.run_id DESC LIMIT 1
-) AS l
-UNION ALL
-SELECT 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), sum(p.families)
-FROM {{ control }}.run_rule AS p
-JOIN {{ control }}.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), sum(t.deleted_rows)
-FROM {{ control }}.run_table AS t
-JOIN {{ control }}.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
-GROUP BY t.rule, t.table_name
-UNION ALL
-SELECT 'windrow_retries_total', jsonb_build_object('rule', p.rule), sum(p.retries)
-FROM {{ control }}.run_rule AS p
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
-FROM {{ control }}.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM {{ control }}.run AS r WHERE r.finished_at IS NOT NULL AND {{ w::is_run(stamps=stamps) }})
-UNION ALL
-SELECT 'windrow_artifacts_pending', '{}', count(*)
-FROM {{ control }}.artifact AS a
-WHERE NOT a.given_up
-UNION ALL
-SELECT 'windrow_artifacts_failed', '{}', count(*)
-FROM {{ control }}.artifact AS a
-WHERE a.last_error IS NOT NULL
-UNION ALL
-SELECT 'windrow_holds', '{}', count(*)
-FROM {{ control }}.hold AS h
-WHERE {{ w::holds_now() }}
-{%- for rule in rules %}
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', {{ rule.literal }}), m.value
-FROM (
-{%- if not rule.by_end %}
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM {{ control }}.{{ rule.name }}_backlog(clock_timestamp()) AS o
-{%- else %}
-    SELECT count(*)::double precision AS families, extract(epoch FROM {{ rule.age_of_oldest }})::double precision AS age
-    FROM {{ control }}.{{ rule.name }}_next(clock_timestamp(), NULL, NULL, '-infinity', {{ rule.first_key }}, 1000000) AS n
-{%- endif %}
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-{%- endfor %};
---# comment on view {{ control }}.metrics
-COMMENT ON VIEW {{ control }}.metrics IS
-    'Name, labels and value of every metric. Backlog: roots whose retention is over, whether or not their family may go; counted up to 1,000,000.';

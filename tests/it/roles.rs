@@ -66,6 +66,8 @@ const READS: &[&str] = &[
     "SELECT * FROM W.run_skip",
     "SELECT * FROM W.run_failure",
     "SELECT * FROM W.artifact",
+    "SELECT * FROM W.backlog",
+    "SELECT * FROM W.undeletable",
     "SELECT * FROM W.metrics",
 ];
 

@@ -362,7 +362,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 6e5f9ac9c307]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body be5f76af6f1c]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_airflow_3.run AS r
@@ -379,8 +379,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_airflow_3.tally_up();
     CALL windrow_airflow_3.setting_of('dag_runs', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_airflow_3.run AS r
+    JOIN windrow_airflow_3.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f, x
     FROM windrow_airflow_3.run AS r
     LEFT JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id
@@ -1079,7 +1084,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 3fddf879b876]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 85be5979cfc5]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1391,6 +1396,12 @@ BEGIN
         CALL windrow_airflow_3.run_end(v_run, v_reason);
         CALL windrow_airflow_3.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_airflow_3.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

@@ -237,38 +237,35 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_batch(integer, integer[], text[], timestamptz, bigint) IS
     'Deletes, in the caller''s transaction, those of the named rows of asset_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; asset_state_step calls it. [body 0eb3b1e24cf0]';
 
--- asset_state_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- asset_state_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*) FILTER (WHERE o.goes), clock_timestamp() - min(o.due) FILTER (WHERE o.goes), count(*) < p_limit
     FROM (
-        (
-            SELECT t."updated_at" AS due
-            FROM (
-                SELECT *
-                FROM "public"."asset_state_store" AS t
-                ORDER BY t."asset_id", t."key"
-                LIMIT 1000000
-            ) AS t
-            WHERE (
-                t."asset_id" IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT FROM "public"."asset" AS p1
-                    JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
-                    WHERE p1."id" = t."asset_id"
+        SELECT
+            t."updated_at" AS due,
+            (
+                (
+                    t."asset_id" IS NOT NULL
+                    AND NOT EXISTS (
+                        SELECT FROM "public"."asset" AS p1
+                        JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+                        WHERE p1."id" = t."asset_id"
+                    )
                 )
-            )
-              AND t."updated_at" < windrow_airflow_3.asset_state_cutoff(p_as_of, NULL)
-            LIMIT 1000000
-        )
+                AND t."updated_at" < windrow_airflow_3.asset_state_cutoff(p_as_of, NULL)
+            ) AS goes
+        FROM "public"."asset_state_store" AS t
+        ORDER BY t."asset_id", t."key"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.asset_state_backlog(timestamptz) IS
-    'Rows that are due, whether or not they may go, among the first 1,000,000 of the table, and how long ago the oldest time was. Reads only. [body f105cf323ca7]';
+COMMENT ON FUNCTION windrow_airflow_3.asset_state_overdue(timestamptz, bigint) IS
+    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body 4a832c64e169]';
 
 -- asset_state_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.

@@ -254,25 +254,26 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_undated(timestamptz, text) IS
     'Families without a updated_at. Reads only. [body c78cfb31a488]';
 
--- connection_test_request_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- connection_test_request_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."updated_at" AS due
         FROM "public"."connection_test_request" AS t
         WHERE t."updated_at" < windrow_airflow_3.connection_test_request_cutoff(p_as_of, NULL)
           AND t."updated_at" > '-infinity'
           AND t."state" IN ('success', 'failed')
-        LIMIT 1000000
+        ORDER BY t."updated_at"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest updated_at was. Reads only. [body 74cf02f3343f]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest updated_at was, and whether these are all. Reads only. [body c3fce52d781c]';
 
 -- connection_test_request_strays: by table, rows that do not share the updated_at of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_strays()

@@ -248,24 +248,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_undated(timestamptz, text) IS
     'Families without a timestamp. Reads only. [body d6635b9e2823]';
 
--- import_error_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- import_error_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."timestamp" AS due
         FROM "public"."import_error" AS t
         WHERE t."timestamp" < windrow_airflow_3.import_error_cutoff(p_as_of, NULL)
           AND t."timestamp" > '-infinity'
-        LIMIT 1000000
+        ORDER BY t."timestamp"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.import_error_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest timestamp was. Reads only. [body 87acef17353b]';
+COMMENT ON FUNCTION windrow_airflow_3.import_error_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp was, and whether these are all. Reads only. [body fe175096822c]';
 
 -- import_error_strays: by table, rows that do not share the timestamp of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_strays()

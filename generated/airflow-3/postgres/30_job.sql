@@ -254,25 +254,26 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_undated(timestamptz, text) IS
     'Families without a latest_heartbeat. Reads only. [body b53eb4c80707]';
 
--- job_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- job_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."latest_heartbeat" AS due
         FROM "public"."job" AS t
         WHERE t."latest_heartbeat" < windrow_airflow_3.job_cutoff(p_as_of, NULL)
           AND t."latest_heartbeat" > '-infinity'
           AND t."state" IN ('success', 'failed')
-        LIMIT 1000000
+        ORDER BY t."latest_heartbeat"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest latest_heartbeat was. Reads only. [body 93a84fb52ec7]';
+COMMENT ON FUNCTION windrow_airflow_3.job_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest latest_heartbeat was, and whether these are all. Reads only. [body 0231626fd5f9]';
 
 -- job_strays: by table, rows that do not share the latest_heartbeat of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_strays()

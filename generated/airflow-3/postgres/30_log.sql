@@ -248,24 +248,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_undated(timestamptz, text) IS
     'Families without a dttm. Reads only. [body e6a825e923b3]';
 
--- log_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- log_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."dttm" AS due
         FROM "public"."log" AS t
         WHERE t."dttm" < windrow_airflow_3.log_cutoff(p_as_of, NULL)
           AND t."dttm" > '-infinity'
-        LIMIT 1000000
+        ORDER BY t."dttm"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.log_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest dttm was. Reads only. [body f3e85536ec10]';
+COMMENT ON FUNCTION windrow_airflow_3.log_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest dttm was, and whether these are all. Reads only. [body 699565ec3419]';
 
 -- log_strays: by table, rows that do not share the dttm of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_strays()

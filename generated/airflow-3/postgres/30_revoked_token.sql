@@ -206,25 +206,26 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_batch(integer, text[], timestamptz, bigint) IS
     'Deletes, in the caller''s transaction, those of the named rows of revoked_token that go, each looked at again under its lock. No transaction control, so it can be rolled back; revoked_token_step calls it. [body cdb746da1521]';
 
--- revoked_token_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- revoked_token_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         (
             SELECT t."exp" AS due
             FROM "public"."revoked_token" AS t
             WHERE t."exp" < p_as_of
-            LIMIT 1000000
+            ORDER BY t."exp"
+            LIMIT p_limit
         )
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_backlog(timestamptz) IS
-    'Rows that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest time was. Reads only. [body 6b68df425d38]';
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_overdue(timestamptz, bigint) IS
+    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body e6bbf429ab3c]';
 
 -- revoked_token_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.

@@ -274,20 +274,21 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_undated(timestamptz, text) IS
     'Rows that have neither expires_at nor updated_at, as long as the fallback is on. Reads only. [body 59a2cb1801fa]';
 
--- task_state_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- task_state_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
     FROM (
         (
             SELECT t."expires_at" AS due
             FROM "public"."task_state_store" AS t
             WHERE t."expires_at" < p_as_of
-            LIMIT 1000000
+            ORDER BY t."expires_at"
+            LIMIT p_limit
         )
         UNION ALL
         (
@@ -295,12 +296,13 @@ AS $windrow$
             FROM "public"."task_state_store" AS t
             WHERE t."expires_at" IS NULL
               AND t."updated_at" < windrow_airflow_3.task_state_cutoff(p_as_of, NULL)
-            LIMIT 1000000
+            ORDER BY t."updated_at"
+            LIMIT p_limit
         )
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_backlog(timestamptz) IS
-    'Rows that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest time was. Reads only. [body af6046fee9aa]';
+COMMENT ON FUNCTION windrow_airflow_3.task_state_overdue(timestamptz, bigint) IS
+    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 8e4bb6554838]';
 
 -- task_state_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.

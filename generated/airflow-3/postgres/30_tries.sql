@@ -331,45 +331,42 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_unranked() IS
     'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body 7fea938ee8d6]';
 
--- tries_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- tries_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due)
+    SELECT count(*) FILTER (WHERE o.goes), clock_timestamp() - min(o.due) FILTER (WHERE o.goes), count(*) < p_limit
     FROM (
-        (
-            SELECT NULL::timestamptz AS due
-            FROM (
-                SELECT *
-                FROM "public"."task_instance_history" AS t
-                WHERE t."dag_id" IS NOT NULL
-                  AND t."task_id" IS NOT NULL
-                  AND t."run_id" IS NOT NULL
-                  AND t."map_index" IS NOT NULL
-                  AND t."try_number" IS NOT NULL
-                ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number"
-                LIMIT 1000000
-            ) AS t
-            WHERE EXISTS (
-                SELECT FROM "public"."task_instance_history" AS n
-                WHERE n."dag_id" = t."dag_id"
-                  AND n."task_id" = t."task_id"
-                  AND n."run_id" = t."run_id"
-                  AND n."map_index" = t."map_index"
-                  AND n."try_number" > t."try_number"
-                  AND n."try_number" IS NOT NULL
-                ORDER BY n."try_number"
-                OFFSET 2 LIMIT 1
-            )
-            LIMIT 1000000
-        )
+        SELECT
+            NULL::timestamptz AS due,
+            (
+                EXISTS (
+                    SELECT FROM "public"."task_instance_history" AS n
+                    WHERE n."dag_id" = t."dag_id"
+                      AND n."task_id" = t."task_id"
+                      AND n."run_id" = t."run_id"
+                      AND n."map_index" = t."map_index"
+                      AND n."try_number" > t."try_number"
+                      AND n."try_number" IS NOT NULL
+                    ORDER BY n."try_number"
+                    OFFSET 2 LIMIT 1
+                )
+            ) AS goes
+        FROM "public"."task_instance_history" AS t
+        WHERE t."dag_id" IS NOT NULL
+          AND t."task_id" IS NOT NULL
+          AND t."run_id" IS NOT NULL
+          AND t."map_index" IS NOT NULL
+          AND t."try_number" IS NOT NULL
+        ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_backlog(timestamptz) IS
-    'Rows that are due, whether or not they may go, among the first 1,000,000 of the table, and how long ago the oldest time was. Reads only. [body 6bdcdc78bbdd]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_overdue(timestamptz, bigint) IS
+    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body 409b6edd0d27]';
 
 -- tries_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.

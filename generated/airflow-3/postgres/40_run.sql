@@ -578,9 +578,11 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.rule = n.rule;
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    PERFORM windrow_airflow_3.tally_up();
     v_days := windrow_airflow_3.setting_of('dag_runs', 'ledger_days');
     DELETE FROM windrow_airflow_3.run_failure AS f USING windrow_airflow_3.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_airflow_3.run_backlog AS b USING windrow_airflow_3.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_skip AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_pass AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_rule AS p USING windrow_airflow_3.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
@@ -594,7 +596,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 00f434909d56]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 3b27212c80ce]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -871,6 +873,10 @@ BEGIN
     END LOOP;
     p_result := windrow_airflow_3.run_end(v_run, v_reasons);
     COMMIT;
+    IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
+        PERFORM windrow_airflow_3.count_backlog(v_run);
+        COMMIT;
+    END IF;
     PERFORM windrow_airflow_3.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
@@ -878,7 +884,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body f7d0aced9a9b]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 2e3b7c7834df]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -1739,12 +1745,13 @@ BEGIN
     ),
     routine (name) AS (
         VALUES
+            ('age_of'),
             ('arm'),
-            ('asset_state_backlog'),
             ('asset_state_batch'),
             ('asset_state_cutoff'),
             ('asset_state_judge'),
             ('asset_state_next'),
+            ('asset_state_overdue'),
             ('asset_state_preview'),
             ('asset_state_purge'),
             ('asset_state_step'),
@@ -1753,17 +1760,18 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
-            ('connection_test_request_backlog'),
             ('connection_test_request_batch'),
             ('connection_test_request_count'),
             ('connection_test_request_cutoff'),
             ('connection_test_request_keep'),
+            ('connection_test_request_overdue'),
             ('connection_test_request_preview'),
             ('connection_test_request_purge'),
             ('connection_test_request_step'),
             ('connection_test_request_strays'),
             ('connection_test_request_undated'),
             ('connection_test_request_window'),
+            ('count_backlog'),
             ('dag_runs_batch'),
             ('dag_runs_judge'),
             ('dag_runs_next'),
@@ -1774,14 +1782,15 @@ BEGIN
             ('dag_runs_step'),
             ('dag_runs_undated'),
             ('drop_policy'),
+            ('due_now'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
-            ('import_error_backlog'),
             ('import_error_batch'),
             ('import_error_count'),
             ('import_error_cutoff'),
             ('import_error_keep'),
+            ('import_error_overdue'),
             ('import_error_preview'),
             ('import_error_purge'),
             ('import_error_step'),
@@ -1791,11 +1800,11 @@ BEGIN
             ('in_window'),
             ('is_alive'),
             ('is_own'),
-            ('job_backlog'),
             ('job_batch'),
             ('job_count'),
             ('job_cutoff'),
             ('job_keep'),
+            ('job_overdue'),
             ('job_preview'),
             ('job_purge'),
             ('job_step'),
@@ -1803,11 +1812,11 @@ BEGIN
             ('job_undated'),
             ('job_window'),
             ('kept_back'),
-            ('log_backlog'),
             ('log_batch'),
             ('log_count'),
             ('log_cutoff'),
             ('log_keep'),
+            ('log_overdue'),
             ('log_preview'),
             ('log_purge'),
             ('log_step'),
@@ -1832,10 +1841,10 @@ BEGIN
             ('release_hold'),
             ('resume'),
             ('resume_rule'),
-            ('revoked_token_backlog'),
             ('revoked_token_batch'),
             ('revoked_token_judge'),
             ('revoked_token_next'),
+            ('revoked_token_overdue'),
             ('revoked_token_preview'),
             ('revoked_token_purge'),
             ('revoked_token_step'),
@@ -1854,21 +1863,22 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
-            ('task_state_backlog'),
+            ('tally_up'),
             ('task_state_batch'),
             ('task_state_cutoff'),
             ('task_state_judge'),
             ('task_state_next'),
+            ('task_state_overdue'),
             ('task_state_preview'),
             ('task_state_purge'),
             ('task_state_step'),
             ('task_state_undated'),
             ('throttle'),
-            ('tries_backlog'),
             ('tries_batch'),
             ('tries_below'),
             ('tries_judge'),
             ('tries_next'),
+            ('tries_overdue'),
             ('tries_preview'),
             ('tries_purge'),
             ('tries_rows'),
@@ -2036,139 +2046,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 574f7bcbac9d]';
-
--- metrics: for sql_exporter and friends.
-CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS
-SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
-FROM windrow_airflow_3.control AS c
-UNION ALL
-SELECT 'windrow_paused', '{}', c.paused::integer
-FROM windrow_airflow_3.control AS c
-UNION ALL
-SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) AS r(name)
-LEFT JOIN windrow_airflow_3.rule_pause AS p ON p.rule = r.name
-UNION ALL
-SELECT m.name, '{}', m.value
-FROM windrow_airflow_3.scheduling AS s
-CROSS JOIN LATERAL (
-    VALUES
-        ('windrow_suspended', s.suspended::integer::double precision),
-        ('windrow_failed_runs_in_row', s.failed_runs),
-        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
-) AS m(name, value)
-UNION ALL
-SELECT 'windrow_running', '{}', count(*)
-FROM windrow_airflow_3.run AS r
-WHERE r.status = 'running'
-UNION ALL
-SELECT 'windrow_runs_total', jsonb_build_object('status', r.status, 'trigger', r.trigger), count(*)
-FROM windrow_airflow_3.run AS r
-WHERE NOT r.dry_run
-GROUP BY r.status, r.trigger
-UNION ALL
-SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM max(r.finished_at))
-FROM windrow_airflow_3.run AS r
-WHERE r.status IN ('done', 'stopped')
-  AND NOT r.dry_run
-UNION ALL
-SELECT 'windrow_last_run_duration_seconds', '{}', extract(epoch FROM l.finished_at - l.started_at)
-FROM (
-    SELECT r.finished_at, r.started_at FROM windrow_airflow_3.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run ORDER BY r.run_id DESC LIMIT 1
-) AS l
-UNION ALL
-SELECT 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), sum(p.families)
-FROM windrow_airflow_3.run_rule AS p
-JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), sum(t.deleted_rows)
-FROM windrow_airflow_3.run_table AS t
-JOIN windrow_airflow_3.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
-GROUP BY t.rule, t.table_name
-UNION ALL
-SELECT 'windrow_retries_total', jsonb_build_object('rule', p.rule), sum(p.retries)
-FROM windrow_airflow_3.run_rule AS p
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
-FROM windrow_airflow_3.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM windrow_airflow_3.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger <> 'PURGE')
-UNION ALL
-SELECT 'windrow_artifacts_pending', '{}', count(*)
-FROM windrow_airflow_3.artifact AS a
-WHERE NOT a.given_up
-UNION ALL
-SELECT 'windrow_artifacts_failed', '{}', count(*)
-FROM windrow_airflow_3.artifact AS a
-WHERE a.last_error IS NOT NULL
-UNION ALL
-SELECT 'windrow_holds', '{}', count(*)
-FROM windrow_airflow_3.hold AS h
-WHERE (h.until IS NULL OR h.until > clock_timestamp())
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'dag_runs'), m.value
-FROM (
-    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() - min(n.ended))::double precision AS age
-    FROM windrow_airflow_3.dag_runs_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', 1000000) AS n
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'tries'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.tries_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'task_state'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.task_state_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'asset_state'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.asset_state_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'revoked_token'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.revoked_token_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'log'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.log_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'import_error'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.import_error_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'job'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.job_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'connection_test_request'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_airflow_3.connection_test_request_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value);
-COMMENT ON VIEW windrow_airflow_3.metrics IS
-    'Name, labels and value of every metric. Backlog: roots whose retention is over, whether or not their family may go; counted up to 1,000,000.';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 16cf9c2e82c5]';

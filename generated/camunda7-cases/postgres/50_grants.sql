@@ -80,11 +80,14 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_result TO windrow_camunda7_c
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.orphans TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.in_window TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.schedule_check TO windrow_camunda7_cases_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.due_now TO windrow_camunda7_cases_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.age_of TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_next TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_scope TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_begin TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_end TO windrow_camunda7_cases_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.count_backlog TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_unlock TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.pace TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.reap TO windrow_camunda7_cases_operator;

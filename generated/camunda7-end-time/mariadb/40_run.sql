@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 74f857c94025]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body eb4e13df1af3]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.control, windrow_camunda7_end_time.latch, windrow_camunda7_end_time.policy, windrow_camunda7_end_time.hold, windrow_camunda7_end_time.artifact,
         windrow_camunda7_end_time.setting, windrow_camunda7_end_time.settings, windrow_camunda7_end_time.setting_log,
-        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal, windrow_camunda7_end_time.scheduling,
+        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.run_backlog, windrow_camunda7_end_time.tally, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal, windrow_camunda7_end_time.scheduling,
         `camunda7`.`ACT_GE_BYTEARRAY`,
         `camunda7`.`ACT_HI_ACTINST`,
         `camunda7`.`ACT_HI_ATTACHMENT`,
@@ -389,7 +389,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body f27dbab1b906]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 83de65ac4b2c]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7_end_time.run AS r
@@ -406,8 +406,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_camunda7_end_time.tally_up();
     CALL windrow_camunda7_end_time.setting_of('process_instances', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_camunda7_end_time.run AS r
+    JOIN windrow_camunda7_end_time.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f
     FROM windrow_camunda7_end_time.run AS r
     LEFT JOIN windrow_camunda7_end_time.run_rule AS p ON p.run_id = r.run_id
@@ -952,7 +957,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 109aabaebe36]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 435ae4a930f2]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1180,6 +1185,12 @@ BEGIN
         CALL windrow_camunda7_end_time.run_end(v_run, v_reason);
         CALL windrow_camunda7_end_time.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7_end_time.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_camunda7_end_time.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

@@ -357,7 +357,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body f27dbab1b906]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 83de65ac4b2c]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7_end_time.run AS r
@@ -374,8 +374,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_camunda7_end_time.tally_up();
     CALL windrow_camunda7_end_time.setting_of('process_instances', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_camunda7_end_time.run AS r
+    JOIN windrow_camunda7_end_time.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f
     FROM windrow_camunda7_end_time.run AS r
     LEFT JOIN windrow_camunda7_end_time.run_rule AS p ON p.run_id = r.run_id
@@ -920,7 +925,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 6d769e771d7a]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body e47795348422]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1148,6 +1153,12 @@ BEGIN
         CALL windrow_camunda7_end_time.run_end(v_run, v_reason);
         CALL windrow_camunda7_end_time.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7_end_time.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_camunda7_end_time.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

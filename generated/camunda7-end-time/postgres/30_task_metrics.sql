@@ -248,24 +248,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_undated(timestamptz, text) IS
     'Families without a timestamp_. Reads only. [body 8d40ab5744d3]';
 
--- task_metrics_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- task_metrics_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due)
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."timestamp_" AS due
         FROM "public"."act_ru_task_meter_log" AS t
         WHERE t."timestamp_" < windrow_camunda7_end_time.task_metrics_cutoff(p_as_of, NULL)
           AND t."timestamp_" > '-infinity'
-        LIMIT 1000000
+        ORDER BY t."timestamp_"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest timestamp_ was. Reads only. [body 6fe4591ceadd]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp_ was, and whether these are all. Reads only. [body 5742a60a8487]';
 
 -- task_metrics_strays: by table, rows that do not share the timestamp_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_strays()

@@ -98,6 +98,8 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_result TO windrow_camunda
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.orphans TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.in_window TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.schedule_check TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.due_now TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.age_of TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_next TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_next TO windrow_camunda7_end_time_auditor;
@@ -108,10 +110,11 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_next TO windrow_camun
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_scope TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_next TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_scope TO windrow_camunda7_end_time_auditor;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_backlog TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_overdue TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_begin TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_end TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.count_backlog TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_unlock TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.pace TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.reap TO windrow_camunda7_end_time_operator;

@@ -205,6 +205,29 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.run_failure (
     PRIMARY KEY (run_id, rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Families whose deletion raised an error even on their own, with that error.';
+CREATE TABLE IF NOT EXISTS windrow_camunda7.run_backlog (
+    rule             varchar(64) NOT NULL,
+    run_id           bigint      NOT NULL,
+    families         bigint      NOT NULL,
+    counted_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    rows_per_family  double,
+    due_per_hour     double,
+    deleted_per_hour double,
+    PRIMARY KEY (rule, run_id),
+    KEY (run_id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; families an hour that became due and that went, over up to seven days.';
+
+-- tally: what counters of the metrics count stays when the ledger is pruned.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.tally (
+    name   varchar(64)  NOT NULL,
+    labels varchar(300) NOT NULL,
+    value  bigint       NOT NULL,
+    PRIMARY KEY (name, labels)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The counters of view metrics, summed over the runs up to the one that the row "up to run" names. Written by tally_up().';
+INSERT IGNORE INTO windrow_camunda7.tally (name, labels, value)
+VALUES ('up to run', '{}', 0);
 
 -- unfinished: the batch under way. Written in its transaction before the first deletion, taken out before its COMMIT: who
 -- sees a row here sees what a session committed after its run was killed. Where no handler runs at KILL QUERY, a session

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 555acd308734]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 464886882eed]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7.control, windrow_camunda7.latch, windrow_camunda7.policy, windrow_camunda7.hold, windrow_camunda7.artifact,
         windrow_camunda7.setting, windrow_camunda7.settings, windrow_camunda7.setting_log,
-        windrow_camunda7.run, windrow_camunda7.run_rule, windrow_camunda7.run_table, windrow_camunda7.run_skip, windrow_camunda7.run_failure, windrow_camunda7.unfinished, windrow_camunda7.rule_pause, windrow_camunda7.refusal, windrow_camunda7.scheduling, windrow_camunda7.run_stamp,
+        windrow_camunda7.run, windrow_camunda7.run_rule, windrow_camunda7.run_table, windrow_camunda7.run_skip, windrow_camunda7.run_failure, windrow_camunda7.run_backlog, windrow_camunda7.tally, windrow_camunda7.unfinished, windrow_camunda7.rule_pause, windrow_camunda7.refusal, windrow_camunda7.scheduling, windrow_camunda7.run_stamp,
         `camunda7`.`ACT_RU_EXT_TASK`,
         `camunda7`.`ACT_RU_JOB`,
         `camunda7`.`ACT_RU_VARIABLE`,
@@ -341,7 +341,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 69cab7dfcc25]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 3122cca8fabb]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7.run AS r
@@ -358,8 +358,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_camunda7.tally_up();
     CALL windrow_camunda7.setting_of('history', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_camunda7.run AS r
+    JOIN windrow_camunda7.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f, y
     FROM windrow_camunda7.run AS r
     LEFT JOIN windrow_camunda7.run_rule AS p ON p.run_id = r.run_id
@@ -603,7 +608,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body 3ce85e8d9591]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body 93adb24e3ebc]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -719,6 +724,12 @@ BEGIN
         CALL windrow_camunda7.run_end(v_run, v_reason);
         CALL windrow_camunda7.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_camunda7.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

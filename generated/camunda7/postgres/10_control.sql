@@ -182,6 +182,32 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.run_failure (
 COMMENT ON TABLE windrow_camunda7.run_failure IS
     'Families whose deletion raised an error even on their own, with that error.';
 
+CREATE TABLE IF NOT EXISTS windrow_camunda7.run_backlog (
+    rule             text        NOT NULL,
+    run_id           bigint      NOT NULL,
+    families         bigint      NOT NULL,
+    counted_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    rows_per_family  double precision,
+    due_per_hour     double precision,
+    deleted_per_hour double precision,
+    PRIMARY KEY (rule, run_id)
+);
+COMMENT ON TABLE windrow_camunda7.run_backlog IS
+    'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; families an hour that became due and that went, over up to seven days.';
+
+-- tally: what counters of the metrics count stays when the ledger is pruned.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.tally (
+    name   text   NOT NULL,
+    labels jsonb  NOT NULL,
+    value  bigint NOT NULL,
+    PRIMARY KEY (name, labels)
+);
+INSERT INTO windrow_camunda7.tally (name, labels, value)
+VALUES ('up to run', '{}', 0)
+ON CONFLICT (name, labels) DO NOTHING;
+COMMENT ON TABLE windrow_camunda7.tally IS
+    'The counters of view metrics, summed over the runs up to the one that the row "up to run" names. Written by tally_up().';
+
 -- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.artifact (
     artifact_id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -904,25 +904,26 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_undated(timestamptz, text) IS
     'Families without a removal_time_, though they have ended. Reads only. [body bfbcbcb40904]';
 
--- history_backlog: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_backlog(p_as_of timestamptz)
-RETURNS TABLE (families bigint, age interval)
+-- history_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due)
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due), count(*) < p_limit
     FROM (
         SELECT t."removal_time_" AS due
         FROM "public"."act_hi_procinst" AS t
         WHERE t."removal_time_" < windrow_camunda7.history_cutoff(p_as_of, NULL)
           AND t."removal_time_" > '-infinity'
           AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-        LIMIT 1000000
+        ORDER BY t."removal_time_"
+        LIMIT p_limit
     ) AS o;
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_backlog(timestamptz) IS
-    'Families that are due, whether or not they may go, counted up to 1,000,000, and how long ago the oldest removal_time_ was. Reads only. [body 553734c164e3]';
+COMMENT ON FUNCTION windrow_camunda7.history_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest removal_time_ was, and whether these are all. Reads only. [body 6690c9be4904]';
 
 -- history_strays: by table, rows that do not share the removal_time_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays()

@@ -418,9 +418,11 @@ BEGIN
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run;
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    PERFORM windrow_camunda7.tally_up();
     v_days := windrow_camunda7.setting_of('history', 'ledger_days');
     DELETE FROM windrow_camunda7.run_failure AS f USING windrow_camunda7.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_camunda7.run_backlog AS b USING windrow_camunda7.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run_skip AS s USING windrow_camunda7.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run_stamp AS p USING windrow_camunda7.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7.run_rule AS p USING windrow_camunda7.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
@@ -434,7 +436,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 8f40ad3a93e7]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body c21915406122]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_result(p_run bigint)
@@ -597,6 +599,10 @@ BEGIN
     END LOOP;
     p_result := windrow_camunda7.run_end(v_run, v_reasons);
     COMMIT;
+    IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
+        PERFORM windrow_camunda7.count_backlog(v_run);
+        COMMIT;
+    END IF;
     PERFORM windrow_camunda7.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
@@ -604,7 +610,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(); CALL windrow_camunda7.run(''{"dry_run": true}''); [body b8eb8a00fe6d]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(); CALL windrow_camunda7.run(''{"dry_run": true}''); [body d46959f8ec5f]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7.preview(p_options jsonb DEFAULT '{}')
@@ -1292,6 +1298,7 @@ BEGIN
     ),
     routine (name) AS (
         VALUES
+            ('age_of'),
             ('arm'),
             ('check_key'),
             ('check_options'),
@@ -1299,14 +1306,16 @@ BEGIN
             ('check_run_options'),
             ('check_stamp_options'),
             ('claim_artifacts'),
+            ('count_backlog'),
             ('drop_policy'),
+            ('due_now'),
             ('finish_artifact'),
             ('held_back'),
-            ('history_backlog'),
             ('history_batch'),
             ('history_count'),
             ('history_cutoff'),
             ('history_keep'),
+            ('history_overdue'),
             ('history_preview'),
             ('history_purge'),
             ('history_stamp_batch'),
@@ -1357,11 +1366,12 @@ BEGIN
             ('stamp_begin'),
             ('stamp_end'),
             ('stamp_result'),
-            ('task_metrics_backlog'),
+            ('tally_up'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
             ('task_metrics_cutoff'),
             ('task_metrics_keep'),
+            ('task_metrics_overdue'),
             ('task_metrics_preview'),
             ('task_metrics_purge'),
             ('task_metrics_step'),
@@ -1496,90 +1506,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 8de3189b53e2]';
-
--- metrics: for sql_exporter and friends.
-CREATE OR REPLACE VIEW windrow_camunda7.metrics AS
-SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
-FROM windrow_camunda7.control AS c
-UNION ALL
-SELECT 'windrow_paused', '{}', c.paused::integer
-FROM windrow_camunda7.control AS c
-UNION ALL
-SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY['history', 'task_metrics']) AS r(name)
-LEFT JOIN windrow_camunda7.rule_pause AS p ON p.rule = r.name
-UNION ALL
-SELECT m.name, '{}', m.value
-FROM windrow_camunda7.scheduling AS s
-CROSS JOIN LATERAL (
-    VALUES
-        ('windrow_suspended', s.suspended::integer::double precision),
-        ('windrow_failed_runs_in_row', s.failed_runs),
-        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
-) AS m(name, value)
-UNION ALL
-SELECT 'windrow_running', '{}', count(*)
-FROM windrow_camunda7.run AS r
-WHERE r.status = 'running'
-UNION ALL
-SELECT 'windrow_runs_total', jsonb_build_object('status', r.status, 'trigger', r.trigger), count(*)
-FROM windrow_camunda7.run AS r
-WHERE NOT r.dry_run
-GROUP BY r.status, r.trigger
-UNION ALL
-SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM max(r.finished_at))
-FROM windrow_camunda7.run AS r
-WHERE r.status IN ('done', 'stopped')
-  AND NOT r.dry_run
-UNION ALL
-SELECT 'windrow_last_run_duration_seconds', '{}', extract(epoch FROM l.finished_at - l.started_at)
-FROM (
-    SELECT r.finished_at, r.started_at FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run ORDER BY r.run_id DESC LIMIT 1
-) AS l
-UNION ALL
-SELECT 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), sum(p.families)
-FROM windrow_camunda7.run_rule AS p
-JOIN windrow_camunda7.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), sum(t.deleted_rows)
-FROM windrow_camunda7.run_table AS t
-JOIN windrow_camunda7.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
-GROUP BY t.rule, t.table_name
-UNION ALL
-SELECT 'windrow_retries_total', jsonb_build_object('rule', p.rule), sum(p.retries)
-FROM windrow_camunda7.run_rule AS p
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
-FROM windrow_camunda7.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM windrow_camunda7.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger NOT IN ('PURGE', 'STAMP'))
-UNION ALL
-SELECT 'windrow_artifacts_pending', '{}', count(*)
-FROM windrow_camunda7.artifact AS a
-WHERE NOT a.given_up
-UNION ALL
-SELECT 'windrow_artifacts_failed', '{}', count(*)
-FROM windrow_camunda7.artifact AS a
-WHERE a.last_error IS NOT NULL
-UNION ALL
-SELECT 'windrow_holds', '{}', count(*)
-FROM windrow_camunda7.hold AS h
-WHERE (h.until IS NULL OR h.until > clock_timestamp())
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'history'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_camunda7.history_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value)
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'task_metrics'), m.value
-FROM (
-    SELECT o.families::double precision AS families, extract(epoch FROM o.age)::double precision AS age
-    FROM windrow_camunda7.task_metrics_backlog(clock_timestamp()) AS o
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value);
-COMMENT ON VIEW windrow_camunda7.metrics IS
-    'Name, labels and value of every metric. Backlog: roots whose retention is over, whether or not their family may go; counted up to 1,000,000.';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 2be31f394223]';

@@ -90,12 +90,15 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.run_result TO windrow_camunda7_auditor
 GRANT EXECUTE ON ROUTINE windrow_camunda7.orphans TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.in_window TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.schedule_check TO windrow_camunda7_auditor;
-GRANT EXECUTE ON ROUTINE windrow_camunda7.history_backlog TO windrow_camunda7_auditor;
-GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_backlog TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.due_now TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.age_of TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.history_overdue TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_overdue TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_begin TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_end TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.count_backlog TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_unlock TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.pace TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.reap TO windrow_camunda7_operator;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body d683e8101088]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 480e84d23e86]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -30,7 +30,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler_3_2.control, windrow_dolphinscheduler_3_2.latch, windrow_dolphinscheduler_3_2.policy, windrow_dolphinscheduler_3_2.hold, windrow_dolphinscheduler_3_2.artifact,
         windrow_dolphinscheduler_3_2.setting, windrow_dolphinscheduler_3_2.settings, windrow_dolphinscheduler_3_2.setting_log,
-        windrow_dolphinscheduler_3_2.run, windrow_dolphinscheduler_3_2.run_rule, windrow_dolphinscheduler_3_2.run_table, windrow_dolphinscheduler_3_2.run_skip, windrow_dolphinscheduler_3_2.run_failure, windrow_dolphinscheduler_3_2.unfinished, windrow_dolphinscheduler_3_2.rule_pause, windrow_dolphinscheduler_3_2.refusal, windrow_dolphinscheduler_3_2.scheduling,
+        windrow_dolphinscheduler_3_2.run, windrow_dolphinscheduler_3_2.run_rule, windrow_dolphinscheduler_3_2.run_table, windrow_dolphinscheduler_3_2.run_skip, windrow_dolphinscheduler_3_2.run_failure, windrow_dolphinscheduler_3_2.run_backlog, windrow_dolphinscheduler_3_2.tally, windrow_dolphinscheduler_3_2.unfinished, windrow_dolphinscheduler_3_2.rule_pause, windrow_dolphinscheduler_3_2.refusal, windrow_dolphinscheduler_3_2.scheduling,
         `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_alert_send_status`,
         `dolphinscheduler`.`t_ds_command`,
@@ -308,7 +308,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 79f3a94ebb1c]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 0f754cdccd2e]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_dolphinscheduler_3_2.run AS r
@@ -325,8 +325,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_dolphinscheduler_3_2.tally_up();
     CALL windrow_dolphinscheduler_3_2.setting_of('process_instances', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_dolphinscheduler_3_2.run AS r
+    JOIN windrow_dolphinscheduler_3_2.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f
     FROM windrow_dolphinscheduler_3_2.run AS r
     LEFT JOIN windrow_dolphinscheduler_3_2.run_rule AS p ON p.run_id = r.run_id
@@ -493,7 +498,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 86114f43d884]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(''{}''); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 3d45b4994314]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -581,6 +586,12 @@ BEGIN
         CALL windrow_dolphinscheduler_3_2.run_end(v_run, v_reason);
         CALL windrow_dolphinscheduler_3_2.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_dolphinscheduler_3_2.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_dolphinscheduler_3_2.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

@@ -292,7 +292,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body a89d61de6821]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 90e87f55d3e4]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_dolphinscheduler.run AS r
@@ -309,8 +309,13 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL windrow_dolphinscheduler.tally_up();
     CALL windrow_dolphinscheduler.setting_of('workflow_instances', 'ledger_days', v_days);
+    DELETE b
+    FROM windrow_dolphinscheduler.run AS r
+    JOIN windrow_dolphinscheduler.run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
     DELETE r, p, t, s, f
     FROM windrow_dolphinscheduler.run AS r
     LEFT JOIN windrow_dolphinscheduler.run_rule AS p ON p.run_id = r.run_id
@@ -477,7 +482,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 74269322ea98]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(''{}''); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 17544e3ca2a7]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -565,6 +570,12 @@ BEGIN
         CALL windrow_dolphinscheduler.run_end(v_run, v_reason);
         CALL windrow_dolphinscheduler.run_document(v_run, v_result);
         COMMIT;
+        IF v_reason <> 'cancelled' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_dolphinscheduler.count_backlog(v_run);
+            COMMIT;
+        END IF;
         DO RELEASE_LOCK('windrow_dolphinscheduler.run');
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');

@@ -404,9 +404,11 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.rule = n.rule;
 
-    -- The ledger keeps itself small.
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    PERFORM windrow_dolphinscheduler.tally_up();
     v_days := windrow_dolphinscheduler.setting_of('workflow_instances', 'ledger_days');
     DELETE FROM windrow_dolphinscheduler.run_failure AS f USING windrow_dolphinscheduler.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_dolphinscheduler.run_backlog AS b USING windrow_dolphinscheduler.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler.run_skip AS s USING windrow_dolphinscheduler.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler.run_rule AS p USING windrow_dolphinscheduler.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_dolphinscheduler.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
@@ -419,7 +421,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 4aebe008b078]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body e6bed21a1a6b]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.run_result(p_run bigint)
@@ -567,6 +569,10 @@ BEGIN
     END LOOP;
     p_result := windrow_dolphinscheduler.run_end(v_run, v_reasons);
     COMMIT;
+    IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
+        PERFORM windrow_dolphinscheduler.count_backlog(v_run);
+        COMMIT;
+    END IF;
     PERFORM windrow_dolphinscheduler.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
@@ -574,7 +580,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body 8820c3b5abc5]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler.run(); CALL windrow_dolphinscheduler.run(''{"dry_run": true}''); [body f289475ef287]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.preview(p_options jsonb DEFAULT '{}')
@@ -1248,13 +1254,16 @@ BEGIN
     ),
     routine (name) AS (
         VALUES
+            ('age_of'),
             ('arm'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('count_backlog'),
             ('drop_policy'),
+            ('due_now'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
@@ -1294,6 +1303,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('tally_up'),
             ('throttle'),
             ('verify'),
             ('workflow_instances_batch'),
@@ -1421,83 +1431,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 4dc836b87dc1]';
-
--- metrics: for sql_exporter and friends.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler.metrics AS
-SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
-FROM windrow_dolphinscheduler.control AS c
-UNION ALL
-SELECT 'windrow_paused', '{}', c.paused::integer
-FROM windrow_dolphinscheduler.control AS c
-UNION ALL
-SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY['workflow_instances']) AS r(name)
-LEFT JOIN windrow_dolphinscheduler.rule_pause AS p ON p.rule = r.name
-UNION ALL
-SELECT m.name, '{}', m.value
-FROM windrow_dolphinscheduler.scheduling AS s
-CROSS JOIN LATERAL (
-    VALUES
-        ('windrow_suspended', s.suspended::integer::double precision),
-        ('windrow_failed_runs_in_row', s.failed_runs),
-        ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
-) AS m(name, value)
-UNION ALL
-SELECT 'windrow_running', '{}', count(*)
-FROM windrow_dolphinscheduler.run AS r
-WHERE r.status = 'running'
-UNION ALL
-SELECT 'windrow_runs_total', jsonb_build_object('status', r.status, 'trigger', r.trigger), count(*)
-FROM windrow_dolphinscheduler.run AS r
-WHERE NOT r.dry_run
-GROUP BY r.status, r.trigger
-UNION ALL
-SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM max(r.finished_at))
-FROM windrow_dolphinscheduler.run AS r
-WHERE r.status IN ('done', 'stopped')
-  AND NOT r.dry_run
-UNION ALL
-SELECT 'windrow_last_run_duration_seconds', '{}', extract(epoch FROM l.finished_at - l.started_at)
-FROM (
-    SELECT r.finished_at, r.started_at FROM windrow_dolphinscheduler.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run ORDER BY r.run_id DESC LIMIT 1
-) AS l
-UNION ALL
-SELECT 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), sum(p.families)
-FROM windrow_dolphinscheduler.run_rule AS p
-JOIN windrow_dolphinscheduler.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), sum(t.deleted_rows)
-FROM windrow_dolphinscheduler.run_table AS t
-JOIN windrow_dolphinscheduler.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
-GROUP BY t.rule, t.table_name
-UNION ALL
-SELECT 'windrow_retries_total', jsonb_build_object('rule', p.rule), sum(p.retries)
-FROM windrow_dolphinscheduler.run_rule AS p
-GROUP BY p.rule
-UNION ALL
-SELECT 'windrow_skipped_families', jsonb_build_object('rule', s.rule, 'reason', s.reason), s.families
-FROM windrow_dolphinscheduler.run_skip AS s
-WHERE s.run_id = (SELECT max(r.run_id) FROM windrow_dolphinscheduler.run AS r WHERE r.finished_at IS NOT NULL AND r.trigger <> 'PURGE')
-UNION ALL
-SELECT 'windrow_artifacts_pending', '{}', count(*)
-FROM windrow_dolphinscheduler.artifact AS a
-WHERE NOT a.given_up
-UNION ALL
-SELECT 'windrow_artifacts_failed', '{}', count(*)
-FROM windrow_dolphinscheduler.artifact AS a
-WHERE a.last_error IS NOT NULL
-UNION ALL
-SELECT 'windrow_holds', '{}', count(*)
-FROM windrow_dolphinscheduler.hold AS h
-WHERE (h.until IS NULL OR h.until > clock_timestamp())
-UNION ALL
-SELECT m.name, jsonb_build_object('rule', 'workflow_instances'), m.value
-FROM (
-    SELECT count(*)::double precision AS families, extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended))::double precision AS age
-    FROM windrow_dolphinscheduler.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', 1000000) AS n
-) AS b
-CROSS JOIN LATERAL (VALUES ('windrow_backlog_families', b.families), ('windrow_backlog_oldest_age_seconds', coalesce(b.age, 0))) AS m(name, value);
-COMMENT ON VIEW windrow_dolphinscheduler.metrics IS
-    'Name, labels and value of every metric. Backlog: roots whose retention is over, whether or not their family may go; counted up to 1,000,000.';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body f7c8a2c6d780]';

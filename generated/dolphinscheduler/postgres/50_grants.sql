@@ -77,11 +77,14 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_result TO windrow_dolphins
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.orphans TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.in_window TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.schedule_check TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.due_now TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.age_of TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_next TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_scope TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_begin TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_end TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.count_backlog TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_unlock TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.pace TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.reap TO windrow_dolphinscheduler_operator;

@@ -73,11 +73,14 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_result TO windrow_yworkflow_audit
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.orphans TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.in_window TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.schedule_check TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.due_now TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.age_of TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_next TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_scope TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_end TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.count_backlog TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_unlock TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.pace TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.reap TO windrow_yworkflow_operator;

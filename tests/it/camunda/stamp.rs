@@ -11,6 +11,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 
 use super::history;
@@ -661,6 +662,17 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     assert!(
         cleared["rules"][0]["rows"].as_i64() > Some(4_000),
         "{cleared}"
+    );
+    let calls = Calls::new(dialect, &camunda.windrow.control, "stamp");
+    let past = camunda
+        .windrow
+        .session
+        .query(&calls.history(true), &[Some("1")]);
+    let newest = past.expect("an answer")[0][0].clone().expect("a document");
+    let newest: Value = serde_json::from_str(&newest).expect("JSON");
+    assert_eq!(
+        newest["changed_rows"], cleared["rules"][0]["rows"],
+        "{newest}"
     );
     let missing = camunda.texts(&format!("{roots} AND removal_time_ IS NULL"));
     let started = times(&mut camunda);

@@ -1,0 +1,239 @@
+//! What a monitoring system reads: the collector file for sql_exporter, the alert rules for Prometheus and the dashboard
+//! for Grafana. The metrics are those of the view `metrics`; their names, types and meanings stand here once.
+
+use serde::Serialize;
+
+use super::role_name;
+use crate::dialect::Dialect;
+use crate::graph::Graph;
+
+/// The folder of the templates, and of the files that are the same for every dialect.
+pub(super) const FOLDER: &str = "monitoring";
+
+/// A metric of the view `metrics`.
+#[derive(Debug, Serialize)]
+pub struct Metric {
+    /// Its name: what it counts in base units; `_total` where it only grows.
+    pub name: &'static str,
+    /// `gauge` or `counter`.
+    pub kind: &'static str,
+    /// Its labels besides `spec`.
+    pub labels: &'static [&'static str],
+    /// What it means, and how current it is.
+    pub help: &'static str,
+}
+
+/// All labels but `spec`, in the order of the collector's columns.
+pub const LABELS: [&str; 5] = ["rule", "reason", "table", "status", "trigger"];
+
+const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric {
+        name,
+        kind: "gauge",
+        labels,
+        help,
+    }
+}
+
+const fn counter(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        kind: "counter",
+        labels,
+        help,
+    }
+}
+
+/// The metrics, sorted by subject.
+pub const METRICS: &[Metric] = &[
+    gauge("windrow_armed", &[], "Whether runs may delete, 1 or 0."),
+    gauge("windrow_paused", &[], "Whether somebody paused it, 1 or 0."),
+    gauge(
+        "windrow_rule_paused",
+        &["rule"],
+        "Whether somebody paused the rule alone, 1 or 0.",
+    ),
+    gauge(
+        "windrow_suspended",
+        &[],
+        "Whether scheduled runs are suspended after failures, 1 or 0.",
+    ),
+    gauge(
+        "windrow_failed_runs_in_row",
+        &[],
+        "Scheduled runs that failed, one after the other.",
+    ),
+    gauge(
+        "windrow_back_off_until_timestamp_seconds",
+        &[],
+        "Until when scheduled runs rest because nothing was left; 0 where they do not.",
+    ),
+    gauge(
+        "windrow_window_open",
+        &[],
+        "Whether scheduled runs may work now, 1 or 0.",
+    ),
+    gauge(
+        "windrow_running",
+        &[],
+        "Runs, purges and stamps in progress; one whose session vanished counts until the next run.",
+    ),
+    gauge(
+        "windrow_running_since_timestamp_seconds",
+        &[],
+        "When the run in progress began; absent while none is.",
+    ),
+    gauge(
+        "windrow_last_success_timestamp_seconds",
+        &[],
+        "When the last run ended that did not fail; absent before the first.",
+    ),
+    gauge(
+        "windrow_last_run_duration_seconds",
+        &[],
+        "How long the last run took that has ended.",
+    ),
+    gauge(
+        "windrow_last_run_failed",
+        &[],
+        "Whether the last run that has ended failed, crashed or was cancelled, 1 or 0.",
+    ),
+    counter(
+        "windrow_runs_total",
+        &["status", "trigger"],
+        "Runs, purges and stamps that have ended; dry runs are not counted.",
+    ),
+    counter(
+        "windrow_deleted_families_total",
+        &["rule"],
+        "Families deleted, with those of the run in progress.",
+    ),
+    counter(
+        "windrow_deleted_rows_total",
+        &["rule", "table"],
+        "Rows deleted, with those of the run in progress.",
+    ),
+    counter(
+        "windrow_retries_total",
+        &["rule"],
+        "Batches that were tried again because others held locks.",
+    ),
+    gauge(
+        "windrow_backlog_families",
+        &["rule"],
+        "Families that are due, whether or not they may go. Up to 10,000 are counted at the scrape; beyond, it is the count of the last run less what went since.",
+    ),
+    gauge(
+        "windrow_backlog_rows",
+        &["rule"],
+        "Rows of these families, estimated by those of the last five runs; absent before the first run that deleted.",
+    ),
+    gauge(
+        "windrow_backlog_oldest_age_seconds",
+        &["rule"],
+        "How long ago the oldest family ended that is due, whether or not it may go; 0 where none is.",
+    ),
+    gauge(
+        "windrow_backlog_counted_timestamp_seconds",
+        &["rule"],
+        "When windrow_backlog_families was counted; absent where it only says that there are at least so many.",
+    ),
+    gauge(
+        "windrow_due_families_per_hour",
+        &["rule"],
+        "Families that became due per hour, over up to seven days, as the last run found it.",
+    ),
+    gauge(
+        "windrow_deleted_families_per_hour",
+        &["rule"],
+        "Families deleted per hour over the same time.",
+    ),
+    gauge(
+        "windrow_skipped_families",
+        &["rule", "reason"],
+        "Families that are due and stay, by reason, as the last run saw it that looked.",
+    ),
+    gauge(
+        "windrow_skipped_oldest_age_seconds",
+        &["rule", "reason"],
+        "How long ago the oldest of these ended; absent where it has no end, and for rules of single rows.",
+    ),
+    gauge("windrow_holds", &[], "Holds that have not passed."),
+    gauge(
+        "windrow_artifacts_pending",
+        &[],
+        "Files in the outbox that wait to be removed.",
+    ),
+    gauge(
+        "windrow_artifacts_failed",
+        &[],
+        "Files in the outbox whose last removal failed.",
+    ),
+];
+
+/// What the templates see.
+#[derive(Serialize)]
+pub(super) struct View {
+    spec: String,
+    /// A name for objects of the monitoring system.
+    id: String,
+    control: String,
+    /// The role that may read the view.
+    role: String,
+    labels: Vec<LabelView>,
+    metrics: &'static [Metric],
+}
+
+/// A column of the collector's query.
+#[derive(Serialize)]
+struct LabelView {
+    /// Its name, quoted.
+    name: String,
+    /// What reads it from the document `labels`.
+    value: String,
+}
+
+/// Template, path and context of each file.
+pub(super) fn files(
+    graph: &Graph,
+    dialect: Dialect,
+    control: &str,
+) -> Vec<(&'static str, String, View)> {
+    let view = || View {
+        spec: graph.name.clone(),
+        id: graph.name.replace(['-', '.'], "_"),
+        control: control.to_owned(),
+        role: role_name(dialect, control, "auditor"),
+        labels: LABELS
+            .iter()
+            .map(|name| LabelView {
+                name: dialect.ident(name),
+                value: match dialect {
+                    Dialect::Postgres => format!("m.labels ->> '{name}'"),
+                    Dialect::Mysql | Dialect::Mariadb => {
+                        format!("JSON_UNQUOTE(JSON_EXTRACT(m.labels, '$.{name}'))")
+                    }
+                },
+            })
+            .collect(),
+        metrics: METRICS,
+    };
+    let (spec, folder) = (&graph.name, dialect.facts().folder);
+    vec![
+        (
+            "collector.yml",
+            format!("{spec}/{folder}/metrics.collector.yml"),
+            view(),
+        ),
+        ("alerts.yml", format!("{spec}/{FOLDER}/alerts.yml"), view()),
+        (
+            "dashboard.json",
+            format!("{spec}/{FOLDER}/dashboard.json"),
+            view(),
+        ),
+    ]
+}

@@ -1,0 +1,311 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- due_now: what is due at this instant, by rule: the search of a run, ended after 10,000 rows.{% if by_calendar %} A day has 24 hours here: the
+-- figures may be an hour's roots off.{% endif %}
+--# create view {{ control }}.due_now
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.due_now (rule, families, age_seconds, complete) AS
+{%- for rule in rules %}
+{{ w::due_now(control=control, rule=rule, limit=10000) }}
+{%- if not loop.last %}
+UNION ALL{% else %};{% endif %}
+{%- endfor %}
+
+-- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+--# create procedure {{ control }}.count_backlog
+CREATE PROCEDURE {{ control }}.count_backlog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body @body@]'
+BEGIN
+    DECLARE v_families bigint;
+    DECLARE v_rows     double;
+    DECLARE v_first    bigint;
+    DECLARE v_before   bigint;
+    DECLARE v_hours    double;
+    DECLARE v_gone     double;
+{%- for rule in rules %}
+
+    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    SELECT n.families
+    INTO v_families
+    FROM (
+        {{ w::due_now(control=control, rule=rule, limit=1000000) | indent(prefix="        ") }}
+    ) AS n;
+    SELECT SUM(l.deleted_rows) / SUM(l.families)
+    INTO v_rows
+    FROM (
+        SELECT p.deleted_rows, p.families
+        FROM {{ control }}.run_rule AS p
+        WHERE p.rule = {{ rule.literal }}
+          AND p.families > 0
+          AND p.run_id > p_run - 1000
+        ORDER BY p.run_id DESC
+        LIMIT 5
+    ) AS l;
+    SELECT MIN(b.run_id)
+    INTO v_first
+    FROM {{ control }}.run_backlog AS b
+    WHERE b.rule = {{ rule.literal }}
+      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+    SET v_before = (SELECT b.families FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first),
+        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first);
+    IF GREATEST(v_families, v_before) >= 1000000 THEN
+        SET v_hours = NULL;
+    END IF;
+    SELECT COALESCE(SUM(p.families), 0)
+    INTO v_gone
+    FROM {{ control }}.run_rule AS p
+    JOIN {{ control }}.run AS r ON r.run_id = p.run_id
+    WHERE p.rule = {{ rule.literal }}
+      AND p.run_id > v_first
+      AND NOT r.dry_run;
+    INSERT IGNORE INTO {{ control }}.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+    VALUES ({{ rule.literal }}, p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+{%- endfor %}
+END;
+
+-- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
+--# create view {{ control }}.last_look
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.last_look (rule, run_id) AS
+{%- for rule in rules %}
+SELECT {{ rule.literal }}, (
+    SELECT r.run_id
+    FROM {{ control }}.run AS r
+    JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id AND p.rule = {{ rule.literal }}
+    WHERE r.finished_at IS NOT NULL
+      AND {{ w::is_run(stamps=stamps) }}
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM {{ control }}.run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+{%- if not loop.last %}
+UNION ALL{% else %};{% endif %}
+{%- endfor %}
+
+-- undeletable: what the last look at each rule left, and why: the first that it came upon, which is the oldest, and how long
+-- ago that ended, where it still is there and its rule is not of single rows.
+--# create view {{ control }}.undeletable
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.undeletable (rule, reason, families, sample_key, oldest_age_seconds, run_id) AS
+{%- for rule in rules %}
+SELECT
+    h.rule, h.reason, h.families, h.{{ q }}key{{ q }},
+{%- if rule.single %}
+    NULL,
+{%- else %}
+    (
+        SELECT TIMESTAMPDIFF(MICROSECOND, {{ rule.ended }}, {{ rule.now_here }}) / 1e6
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = {{ rule.key_of_hold }}
+    ),
+{%- endif %}
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS {{ q }}key{{ q }}, s.run_id
+    FROM {{ control }}.last_look AS l
+    JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = {{ rule.literal }}
+) AS h
+{%- if not loop.last %}
+UNION ALL{% else %};{% endif %}
+{%- endfor %}
+
+-- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
+-- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
+-- rows: as many as a family of the last five runs had. Per hour, as the last run saw it: over up to seven days.
+--# create view {{ control }}.backlog
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.backlog (rule, families, {{ q }}rows{{ q }}, oldest_age_seconds, counted_at, due_per_hour, deleted_per_hour) AS
+SELECT
+    c.rule,
+    IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))),
+    ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family),
+    c.age_seconds,
+    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END,
+    c.due_per_hour,
+    c.deleted_per_hour
+FROM (
+    SELECT
+        d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
+        b.families - (
+            SELECT COALESCE(SUM(p.families), 0)
+            FROM {{ control }}.run_rule AS p
+            JOIN {{ control }}.run AS r ON r.run_id = p.run_id
+            WHERE p.rule = b.rule
+              AND p.run_id > b.run_id
+              AND NOT r.dry_run
+        ) AS left_by_run
+    FROM {{ control }}.due_now AS d
+    LEFT JOIN {{ control }}.run_backlog AS b ON b.rule = d.rule AND b.run_id = (SELECT MAX(o.run_id) FROM {{ control }}.run_backlog AS o WHERE o.rule = d.rule)
+) AS c;
+
+-- run_count: what each run adds to the counters of the metrics; dry runs add nothing.
+--# create view {{ control }}.run_count
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.run_count (run_id, name, labels, value) AS
+SELECT r.run_id, 'windrow_runs_total', CAST(JSON_OBJECT('status', r.status, 'trigger', r.{{ q }}trigger{{ q }}) AS CHAR), 1
+FROM {{ control }}.run AS r
+WHERE r.status <> 'running'
+  AND NOT r.dry_run
+UNION ALL
+SELECT p.run_id, 'windrow_deleted_families_total', CAST(JSON_OBJECT('rule', p.rule) AS CHAR), p.families
+FROM {{ control }}.run_rule AS p
+JOIN {{ control }}.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+UNION ALL
+SELECT t.run_id, 'windrow_deleted_rows_total', CAST(JSON_OBJECT('rule', t.rule, 'table', t.table_name) AS CHAR), t.deleted_rows
+FROM {{ control }}.run_table AS t
+JOIN {{ control }}.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+UNION ALL
+SELECT p.run_id, 'windrow_retries_total', CAST(JSON_OBJECT('rule', p.rule) AS CHAR), p.retries
+FROM {{ control }}.run_rule AS p
+JOIN {{ control }}.run AS r ON r.run_id = p.run_id AND NOT r.dry_run;
+
+-- tally_up: adds up the runs that ended an hour ago and before, so that a scrape reads the later ones only, and a run that
+-- is pruned still counts.
+--# create procedure {{ control }}.tally_up
+CREATE PROCEDURE {{ control }}.tally_up()
+SQL SECURITY DEFINER
+COMMENT 'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body @body@]'
+BEGIN
+    DECLARE v_from bigint;
+    DECLARE v_to   bigint;
+    -- One at a time.
+    SELECT t.value INTO v_from FROM {{ control }}.tally AS t WHERE t.name = 'up to run' AND t.labels = '{}' FOR UPDATE;
+    -- The hour is for a run whose row is not committed yet, though a later one has ended.
+    SELECT COALESCE(MIN(IF(r.finished_at IS NULL OR r.finished_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR, r.run_id, NULL)) - 1, MAX(r.run_id))
+    INTO v_to
+    FROM {{ control }}.run AS r
+    WHERE r.run_id > v_from;
+    IF v_to > v_from THEN
+        INSERT INTO {{ control }}.tally (name, labels, value)
+        SELECT n.name, n.labels, n.value
+        FROM (
+            SELECT c.name, c.labels, SUM(c.value) AS value
+            FROM {{ control }}.run_count AS c
+            WHERE c.run_id > v_from
+              AND c.run_id <= v_to
+            GROUP BY c.name, c.labels
+        ) AS n
+        ON DUPLICATE KEY UPDATE
+            value = tally.value + n.value;
+        UPDATE {{ control }}.tally AS t
+        SET t.value = v_to
+        WHERE t.name = 'up to run'
+          AND t.labels = '{}';
+    END IF;
+END;
+
+-- metrics: for sql_exporter and friends; the collector file among the generated ones says what each metric means.
+-- How current: the backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it
+-- is now. Reads at most 10,000 entries of an index per rule and pass, and the ledger of about the last hour.
+--# create view {{ control }}.metrics
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.metrics (name, labels, value) AS
+SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
+FROM {{ control }}.control AS c
+UNION ALL
+SELECT 'windrow_paused', JSON_OBJECT(), c.paused
+FROM {{ control }}.control AS c
+UNION ALL
+{%- for rule in rules %}
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', {{ rule.literal }}), COUNT(*)
+FROM {{ control }}.rule_pause AS p
+WHERE p.rule = {{ rule.literal }}
+UNION ALL
+{%- endfor %}
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM {{ control }}.scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM {{ control }}.scheduling AS s
+UNION ALL
+SELECT 'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(), COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM {{ control }}.scheduling AS s
+UNION ALL
+SELECT 'windrow_window_open', JSON_OBJECT(), {{ w::is_open() }}
+FROM {{ w::clocks(control=control, at="UTC_TIMESTAMP(6)") }}
+UNION ALL
+SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.run AS r
+WHERE r.status = 'running'
+UNION ALL
+SELECT 'windrow_running_since_timestamp_seconds', JSON_OBJECT(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', MIN(r.started_at)) / 1e6
+FROM {{ control }}.run AS r
+WHERE r.status = 'running'
+  AND {{ w::is_run(stamps=stamps) }}
+HAVING COUNT(*) > 0
+UNION ALL
+SELECT 'windrow_last_success_timestamp_seconds', JSON_OBJECT(), l.at
+FROM (
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', r.finished_at) / 1e6 AS at
+    FROM {{ control }}.run AS r
+    WHERE r.status IN ('done', 'stopped')
+      AND NOT r.dry_run
+      AND {{ w::is_run(stamps=stamps) }}
+    ORDER BY r.run_id DESC
+    LIMIT 1
+) AS l
+UNION ALL
+SELECT m.name, JSON_OBJECT(), IF(m.name = 'windrow_last_run_failed', l.failed, l.seconds)
+FROM (
+    SELECT r.status NOT IN ('done', 'stopped') AS failed, TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1e6 AS seconds
+    FROM {{ control }}.run AS r
+    WHERE r.finished_at IS NOT NULL
+      AND NOT r.dry_run
+      AND {{ w::is_run(stamps=stamps) }}
+    ORDER BY r.run_id DESC
+    LIMIT 1
+) AS l
+CROSS JOIN (SELECT 'windrow_last_run_duration_seconds' AS name UNION ALL SELECT 'windrow_last_run_failed') AS m
+UNION ALL
+SELECT c.name, JSON_EXTRACT(c.labels, '$'), SUM(c.value)
+FROM (
+    SELECT t.name, t.labels, t.value
+    FROM {{ control }}.tally AS t
+    WHERE t.name <> 'up to run'
+    UNION ALL
+    SELECT k.name, k.labels, k.value
+    FROM {{ control }}.run_count AS k
+    WHERE k.run_id > (SELECT t.value FROM {{ control }}.tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
+) AS c
+GROUP BY c.name, c.labels
+UNION ALL
+SELECT m.name, JSON_OBJECT('rule', u.rule, 'reason', u.reason), IF(m.name = 'windrow_skipped_families', u.families, u.oldest_age_seconds)
+FROM {{ control }}.undeletable AS u
+CROSS JOIN (SELECT 'windrow_skipped_families' AS name UNION ALL SELECT 'windrow_skipped_oldest_age_seconds') AS m
+WHERE m.name = 'windrow_skipped_families'
+   OR u.oldest_age_seconds IS NOT NULL
+UNION ALL
+SELECT v.name, JSON_OBJECT('rule', v.rule), v.value
+FROM (
+    SELECT
+        m.name, b.rule,
+        CASE m.name
+            WHEN 'windrow_backlog_families' THEN b.families
+            WHEN 'windrow_backlog_rows' THEN b.{{ q }}rows{{ q }}
+            WHEN 'windrow_backlog_oldest_age_seconds' THEN b.oldest_age_seconds
+            WHEN 'windrow_backlog_counted_timestamp_seconds' THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', b.counted_at) / 1e6
+            WHEN 'windrow_due_families_per_hour' THEN b.due_per_hour
+            WHEN 'windrow_deleted_families_per_hour' THEN b.deleted_per_hour
+        END AS value
+    FROM {{ control }}.backlog AS b
+    CROSS JOIN (
+        SELECT 'windrow_backlog_families' AS name
+        UNION ALL SELECT 'windrow_backlog_rows'
+        UNION ALL SELECT 'windrow_backlog_oldest_age_seconds'
+        UNION ALL SELECT 'windrow_backlog_counted_timestamp_seconds'
+        UNION ALL SELECT 'windrow_due_families_per_hour'
+        UNION ALL SELECT 'windrow_deleted_families_per_hour'
+    ) AS m
+) AS v
+WHERE v.value IS NOT NULL
+UNION ALL
+SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.artifact AS a
+WHERE NOT a.given_up
+UNION ALL
+SELECT 'windrow_artifacts_failed', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.artifact AS a
+WHERE a.last_error IS NOT NULL
+UNION ALL
+SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
+FROM {{ control }}.hold AS h
+WHERE {{ w::holds_now() }};

@@ -1,0 +1,308 @@
+//! What operators see: the metrics, by one installation on each server, from the day before its first run on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use windrow::calls::Calls;
+use windrow::dialect::Dialect;
+use windrow::graph::Shared;
+use windrow::render::monitoring::METRICS;
+use windrow::report;
+
+use crate::monitoring::collector;
+use crate::oracle::now;
+use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, bundle, on_every_server};
+use crate::support::world::{DAY, Row, SECOND};
+
+on_every_server!(the_metrics_follow_the_ledger);
+
+/// A metric by its name and the values of its labels, sorted by the names of these.
+type Samples = BTreeMap<String, f64>;
+
+/// A root of project 1, which has a policy of 30 days, that ended some days ago; a child that still runs, if it has one.
+fn family(id: i32, days: i64, running_child: Option<i32>) -> Vec<Row> {
+    let instance = |id, state, days: Option<i64>, is_sub_workflow| Row::Instance {
+        id,
+        state: Some(state),
+        end_time: days.map(|days| now() - days * DAY),
+        is_sub_workflow: Some(is_sub_workflow),
+        project: Some(1),
+    };
+    let mut rows = vec![instance(id, 7, Some(days), 0)];
+    if let Some(child) = running_child {
+        rows.push(instance(child, 1, None, 1));
+        rows.push(Row::Link {
+            id: child,
+            parent: Some(id),
+            child: Some(child),
+        });
+    }
+    rows
+}
+
+/// The view, with labels as `name{a=1,b=2}`.
+fn samples(installation: &mut Installation) -> Samples {
+    let sql = match installation.dialect {
+        Dialect::Postgres => "SELECT name, labels::text, value::text FROM W.metrics",
+        Dialect::Mysql | Dialect::Mariadb => {
+            "SELECT name, CAST(labels AS CHAR), CAST(value AS CHAR) FROM W.metrics"
+        }
+    };
+    let mut found = Samples::new();
+    for row in installation.rows(sql) {
+        let [name, labels, value] = &row[..] else {
+            panic!("three columns")
+        };
+        let labels: BTreeMap<String, String> =
+            serde_json::from_str(labels.as_deref().expect("labels")).expect("a document");
+        let key = written(name.as_deref().expect("a name"), &labels);
+        let value = value.as_deref().expect("a value").parse();
+        let before = found.insert(key.clone(), value.expect("a number"));
+        assert!(before.is_none(), "{key} is there twice");
+    }
+    found
+}
+
+fn written(name: &str, labels: &BTreeMap<String, String>) -> String {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(label, value)| format!("{label}={value}"))
+        .collect();
+    match labels.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}{{{}}}", labels.join(",")),
+    }
+}
+
+/// What sql_exporter would make of the generated collector file: its query, and the columns that it names.
+fn collected(installation: &mut Installation) -> Samples {
+    let files = bundle(installation.dialect, &dolphinscheduler(Shared::Closed)).files;
+    let file = files
+        .iter()
+        .find(|file| file.path.ends_with("/metrics.collector.yml"));
+    let collector = collector(&file.expect("a collector file").text);
+    // The control schema of a test on MySQL and MariaDB has a name of its own.
+    let query = collector.queries[0]
+        .query
+        .replace("windrow_dolphinscheduler.", "W.");
+    let mut columns: Vec<&str> = Vec::new();
+    for line in query
+        .lines()
+        .filter(|line| line.contains(" AS ") && !line.contains("FROM"))
+    {
+        let name = line.rsplit(" AS ").next().expect("a name");
+        columns.push(name.trim_matches([',', '"', '`', ' ']));
+    }
+    let rows = installation.rows(&query);
+    let mut found = Samples::new();
+    for row in rows {
+        let cell = |name: &str| {
+            let at = columns.iter().position(|column| *column == name);
+            row[at.unwrap_or_else(|| panic!("no column {name}"))].clone()
+        };
+        for metric in &collector.metrics {
+            if let Some(value) = cell(&metric.values[0]) {
+                let labels = metric.key_labels.iter();
+                let labels = labels.map(|label| (label.clone(), cell(label).expect("a label")));
+                let key = written(&metric.metric_name, &labels.collect());
+                found.insert(key, value.parse().expect("a number"));
+            }
+        }
+    }
+    found
+}
+
+const RULE: &str = "{rule=workflow_instances}";
+
+fn the_metrics_follow_the_ledger(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut look = |installation: &mut Installation| {
+        let samples = samples(installation);
+        seen.extend(
+            samples
+                .keys()
+                .map(|key| key.split('{').next().unwrap_or(key).to_owned()),
+        );
+        samples
+    };
+    // The application's clock of MySQL knows whole seconds.
+    let days = |samples: &Samples, name: &str| ((samples[name] + 600.0) / 86_400.0).floor() as i64;
+    installation
+        .set_policy(json!({"scope": "1", "retention": "30d"}))
+        .expect("a policy");
+    for row in [
+        family(1, 100, None),
+        family(2, 90, None),
+        family(3, 80, Some(30)),
+        family(4, 70, None),
+        family(5, 3, None),
+    ]
+    .concat()
+    {
+        installation.execute(&row.insert());
+    }
+    installation
+        .set_hold(json!({"key": 4, "reason": "test"}))
+        .expect("a hold");
+
+    // Before the first run: what is due is known, nothing else.
+    let before = look(&mut installation);
+    let backlog = format!("windrow_backlog_families{RULE}");
+    let oldest = format!("windrow_backlog_oldest_age_seconds{RULE}");
+    let counted = format!("windrow_backlog_counted_timestamp_seconds{RULE}");
+    assert_eq!((before[&backlog], days(&before, &oldest)), (4.0, 100));
+    assert_eq!(before["windrow_armed"], 1.0);
+    assert_eq!(before["windrow_window_open"], 1.0);
+    assert_eq!(before["windrow_holds"], 1.0);
+    assert!(!before.contains_key("windrow_last_success_timestamp_seconds"));
+    assert!(!before.contains_key(&format!("windrow_backlog_rows{RULE}")));
+
+    // A dry run looks and counts nothing as deleted; a run deletes what may go.
+    let run = |installation: &mut Installation, options: Value| {
+        let result = installation.run(options).expect("a run");
+        result["rules"][0]["families"].as_i64().expect("families")
+    };
+    assert_eq!(run(&mut installation, json!({"dry_run": true})), 2);
+    let dry = look(&mut installation);
+    assert!(!dry.keys().any(|key| key.contains("_total")), "{dry:?}");
+    assert_eq!(run(&mut installation, json!({})), 2);
+    let after = look(&mut installation);
+    assert_eq!((after[&backlog], days(&after, &oldest)), (2.0, 80));
+    assert_eq!(after[&format!("windrow_backlog_rows{RULE}")], 2.0);
+    let of = |reason: &str| format!("{{reason={reason},rule=workflow_instances}}");
+    for (reason, age) in [("NON_FINAL_MEMBER", 80), ("HELD", 70)] {
+        assert_eq!(
+            after[&format!("windrow_skipped_families{}", of(reason))],
+            1.0
+        );
+        let name = format!("windrow_skipped_oldest_age_seconds{}", of(reason));
+        assert_eq!(days(&after, &name), age);
+    }
+    let deleted = format!("windrow_deleted_families_total{RULE}");
+    let rows = "windrow_deleted_rows_total{rule=workflow_instances,table=t_ds_workflow_instance}";
+    let done = "windrow_runs_total{status=done,trigger=MANUAL}";
+    assert_eq!((after[&deleted], after[rows], after[done]), (2.0, 2.0, 1.0));
+    assert_eq!(after["windrow_last_run_failed"], 0.0);
+    assert!(after["windrow_last_success_timestamp_seconds"] * SECOND as f64 > (now() - DAY) as f64);
+
+    // The same as a person sees it.
+    let calls = Calls::new(dialect, &installation.control, "sight");
+    let ask = |installation: &mut Installation, sql: &str, parameter: &str| -> Value {
+        let rows = installation.session.query(sql, &[Some(parameter)]);
+        let text = rows.expect("an answer")[0][0].clone().expect("a document");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let status = ask(&mut installation, &calls.status(), "sight");
+    let rule = &status["rules"][0];
+    assert_eq!(rule["families"], 2, "{status}");
+    assert_eq!(rule["last_look_status"], "done", "{status}");
+    assert_eq!(status["window_open"], true, "{status}");
+    let screen = report::status(&status);
+    for line in [
+        "(of scheduled runs; open now)",
+        "yes: what is due stays, see below",
+    ] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    for (reason, key) in [("NON_FINAL_MEMBER", "3"), ("HELD", "4")] {
+        let line = screen.lines().find(|line| line.starts_with(reason));
+        let words: Vec<&str> = line.expect("a line").split_whitespace().collect();
+        assert_eq!(words[1..3], ["workflow_instances", "1"], "{screen}");
+        assert_eq!(words[4..6], ["days", key], "{screen}");
+    }
+    let newest = ask(&mut installation, &calls.history(false), "1");
+    let figures = [
+        &newest["families"],
+        &newest["deleted_rows"],
+        &newest["changed_rows"],
+    ];
+    assert_eq!(figures, [2, 2, 0], "{newest}");
+
+    // Two hours later four more have become due, of which a run may take one.
+    let earlier = |installation: &mut Installation, table: &str, column: &str, hours: i64| {
+        let interval = match dialect {
+            Dialect::Postgres => format!("interval '{hours} hours'"),
+            Dialect::Mysql | Dialect::Mariadb => format!("INTERVAL {hours} HOUR"),
+        };
+        installation.execute(&format!(
+            "UPDATE W.{table} SET {column} = {column} - {interval}"
+        ));
+    };
+    earlier(&mut installation, "run_backlog", "counted_at", 2);
+    for id in 6..10 {
+        installation.execute(&family(id, 60, None)[0].insert());
+    }
+    assert_eq!(run(&mut installation, json!({"run_families": 1})), 1);
+    let later = look(&mut installation);
+    assert_eq!((later[&backlog], later[&deleted]), (5.0, 3.0));
+    // A slow machine takes a while longer than two hours. The first count was that of the dry run: 4 were due.
+    let (due, gone) = (
+        later[&format!("windrow_due_families_per_hour{RULE}")],
+        later[&format!("windrow_deleted_families_per_hour{RULE}")],
+    );
+    assert!((1.6..=2.0).contains(&due), "{due}");
+    assert!((1.2..=1.5).contains(&gone), "{gone}");
+
+    // The ledger is pruned, the counters stay.
+    installation
+        .set_setting("ledger_days", 1)
+        .expect("a setting");
+    earlier(&mut installation, "run", "finished_at", 72);
+    assert_eq!(run(&mut installation, json!({"run_families": 1})), 1);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM W.run"), 1);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM W.run_backlog"), 1);
+    let pruned = look(&mut installation);
+    assert_eq!(
+        (pruned[&deleted], pruned[rows], pruned[done]),
+        (4.0, 4.0, 1.0)
+    );
+
+    // More is due than a scrape counts: at least so many, until a run has counted.
+    let many = match dialect {
+        Dialect::Postgres => "FROM generate_series(1000, 11099) AS n(id)".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => {
+            let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+            format!(
+                "FROM (SELECT 1000 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS id FROM {digits} AS a, {digits} AS b, {digits} AS c, {digits} AS e UNION ALL SELECT 11000 + a.d + 10 * b.d FROM {digits} AS a, {digits} AS b) AS n"
+            )
+        }
+    };
+    installation.execute(&format!(
+        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id) SELECT n.id, 7, '2020-01-01', 0, 1, 1 {many}"
+    ));
+    let least = look(&mut installation);
+    assert_eq!(least[&backlog], 10_000.0);
+    assert!(!least.contains_key(&counted), "{least:?}");
+    assert_eq!(
+        run(
+            &mut installation,
+            json!({"run_families": 1, "dry_run": true})
+        ),
+        1
+    );
+    let all = look(&mut installation);
+    assert_eq!(all[&backlog], 10_104.0);
+    assert!(all[&counted] > 0.0);
+
+    // A run in progress, as the ledger has it.
+    installation.execute("UPDATE W.run SET status = 'running', finished_at = NULL");
+    let running = look(&mut installation);
+    assert_eq!(running["windrow_running"], 2.0);
+    let names: BTreeSet<String> = METRICS
+        .iter()
+        .map(|metric| metric.name.to_owned())
+        .collect();
+    assert_eq!(seen, names);
+
+    // What sql_exporter makes of it is the same, but for what has passed meanwhile.
+    let (there, here) = (collected(&mut installation), samples(&mut installation));
+    assert_eq!(
+        there.keys().collect::<Vec<_>>(),
+        here.keys().collect::<Vec<_>>()
+    );
+    for (key, value) in &here {
+        assert!((there[key] - value).abs() < 3_600.0, "{key}");
+    }
+}

@@ -290,7 +290,7 @@ fn half_an_installation_is_told_and_gone_over() {
         2,
         &[
             "cannot install `20_indexes.sql`",
-            "what it had finished stays; `10_control.sql` is applied",
+            "what it had finished stays; `10_control.sql`, `12_settings.sql` are applied",
             "interrupted while running",
         ],
     );
@@ -321,7 +321,7 @@ fn a_full_disk_is_told_and_got_over() {
         2,
         &[
             "cannot install `20_indexes.sql`",
-            "`10_control.sql` is applied",
+            "`10_control.sql`, `12_settings.sql` are applied",
             "No space left on device (SQLSTATE 53100)",
             "hint: the server's disk is full: free some space",
         ],

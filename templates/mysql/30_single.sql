@@ -544,7 +544,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_purge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar({{ key_length }}), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it,{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held, and commits. Answers NULL or the reason why it stays. [body @body@]'
+COMMENT 'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held, and commits. Answers NULL or the reason why it stays. [body @body@]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);

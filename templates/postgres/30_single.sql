@@ -631,7 +631,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_purge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
-    'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it,{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
+    'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
 
 -- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
 --# create function {{ control }}.{{ rule.name }}_preview

@@ -651,7 +651,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of task_instance_history with what belongs to it, if enough rows of its group are newer, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 14fbea55b54b]'
+COMMENT 'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 14fbea55b54b]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);

@@ -613,7 +613,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_purge(bigint, text) IS
-    'Deletes the named row of task_instance_history with what belongs to it, if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body e50e9f0e32ca]';
+    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body e50e9f0e32ca]';
 
 -- tries_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_preview(p_options jsonb, p_as_of timestamptz)

@@ -362,7 +362,10 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
-    view.readable = archive::readable(&view.archives, &draft);
+    let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
+    let (before, later) = draft.split_at(draft.iter().position(is_grants).unwrap_or(0));
+    view.readable = archive::readable(&view.archives, before);
+    view.readable_later = archive::readable(&view.archives, later);
     let mut files = files(graph, tera, dialect, &view)?;
     for (template, path, context) in monitoring::files(graph, dialect, &view.control) {
         let text = templates(monitoring::FOLDER)?
@@ -918,6 +921,8 @@ struct SpecView {
     archiving_literals: String,
     /// What an auditor may read where that is not the whole control schema.
     readable: Vec<String>,
+    /// The same of what is made behind the grants.
+    readable_later: Vec<String>,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -1345,6 +1350,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         archives: archive::views(graph, dialect),
         archiving_literals: archive::rules(graph, dialect),
         readable: Vec::new(),
+        readable_later: Vec::new(),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,

@@ -309,3 +309,11 @@ UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.hold AS h
 WHERE {{ w::holds_now() }};
+{%- if archives %}
+
+-- An auditor who may not read everything in here may read these.
+{%- for name in readable_later %}
+--# grant select on {{ name }} to {{ auditor }}
+GRANT SELECT ON {{ name }} TO {{ auditor }};
+{%- endfor %}
+{%- endif %}

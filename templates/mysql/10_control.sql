@@ -239,8 +239,10 @@ CREATE TABLE IF NOT EXISTS {{ control }}.tally (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The counters of view metrics, summed over the runs up to the one that the row "up to run" names. Written by tally_up().';
 --# fill table {{ control }}.tally
-INSERT IGNORE INTO {{ control }}.tally (name, labels, value)
-VALUES ('up to run', '{}', 0);
+INSERT INTO {{ control }}.tally (name, labels, value)
+SELECT 'up to run', '{}', 0
+FROM DUAL
+WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.tally AS t WHERE t.name = 'up to run' AND t.labels = '{}');
 
 -- unfinished: the batch under way. Written in its transaction before the first deletion, taken out before its COMMIT: who
 -- sees a row here sees what a session committed after its run was killed. Where no handler runs at KILL QUERY, a session

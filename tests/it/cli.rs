@@ -54,8 +54,8 @@ fn help_names_every_command_and_the_exit_codes() {
       arm        Allow runs to delete, in this database
       run        Call the cleanup and show its progress and its result
       verify     Check what was deleted and what stands
-      status     Show whether it is armed, what runs, and how far it is
-      history    Show past runs
+      status     Show whether it keeps up, what it does and what stays
+      history    Show past runs, and plot their rows and durations
       hold       Show, place or release holds on single families
       settings   Show or change limits: batch size, budgets, time-outs [alias: setting]
       window     Show or change when scheduled runs may work

@@ -384,13 +384,23 @@ impl Copy {
             session.execute(&rows).expect("rows");
             return Copy::Mysql(copy);
         }
-        let mut dump = source.bin("mysqldump");
-        dump.args(["--routines", "--events", "--set-gtid-purged=OFF"]);
-        pipe(
-            dump.args(["--databases", name, control]),
-            &mut copy.client(),
-        );
-        // Roles are not in a dump: whoever restores one makes them.
+        let dump = |database: &str| {
+            let mut dump = source.bin("mysqldump");
+            dump.args(["--routines", "--events", "--set-gtid-purged=OFF"]);
+            pipe(dump.args(["--databases", database]), &mut copy.client());
+        };
+        dump(name);
+        // Roles are not in a dump, and views want the rights of their definer: the owner role comes between.
+        let mut session = connect(&copy.url("mysql", "root"));
+        for statement in bundle.files.iter().flat_map(|file| &file.statements) {
+            let what = &statement.what;
+            let of_others = what.ends_with("_auditor`") || what.ends_with("_operator`");
+            if what.starts_with("create role ") || what.starts_with("grant ") && !of_others {
+                session.execute(&statement.sql).expect("the owner role");
+            }
+        }
+        dump(control);
+        // The rest of the roles, and what they may do.
         for file in &mut bundle.files {
             let of_grants = file.path.ends_with("/50_grants.sql");
             file.statements.retain(|statement| {

@@ -47,7 +47,7 @@ fn who_may_not_is_told_what_it_takes() {
     ));
     windrow(&database.url_as("maker"), "install SPEC").expect(
         2,
-        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `40_run.sql` are applied", "roles (CREATEROLE)"],
+        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `40_run.sql`, `46_metrics.sql` are applied", "roles (CREATEROLE)"],
     );
     database.sql("ALTER ROLE maker CREATEROLE");
     windrow(&database.url_as("maker"), "install SPEC").expect(0, &["is installed in"]);
@@ -234,16 +234,16 @@ fn an_interrupt_ends_the_run_between_two_batches() {
 fn half_an_installation_is_told_and_gone_over() {
     let _roles = roles();
     let mut database = Database::bare();
-    // Something else has the name of one of our views, behind three files that work.
+    // Something else has the name of one of our views, behind files that work.
     database.sql(&format!(
-        "CREATE SCHEMA {W}; CREATE TABLE {W}.metrics (name text)"
+        "CREATE SCHEMA {W}; CREATE TABLE {W}.open_hours (name text)"
     ));
     database.windrow("install SPEC").expect(
         2,
         &[
             "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql` are applied",
-            "caused by: cannot create view windrow_dolphinscheduler.metrics",
-            "\"metrics\" is not a view (SQLSTATE 42809)",
+            "caused by: cannot create view windrow_dolphinscheduler.open_hours",
+            "\"open_hours\" is not a view (SQLSTATE 42809)",
             "running `windrow install` again is safe",
         ],
     );
@@ -251,7 +251,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database
         .windrow("run SPEC --no-estimate")
         .expect(2, &["run `windrow install` first"]);
-    database.sql(&format!("DROP TABLE {W}.metrics"));
+    database.sql(&format!("DROP TABLE {W}.open_hours"));
 
     // A writer holds one installation up; a second one does not wait for it.
     database.sql("DROP INDEX windrow_t_ds_task_instance_workflow_instance_id");

@@ -96,8 +96,8 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(unit: Unit, dia
 
 /// A family by end time goes with all its instances, over any number of calls, or not at all; decisions and batches likewise.
 fn what_a_killed_run_by_end_time_leaves_is_told_and_finished(dialect: Dialect) {
-    let mut twin = by_end::realistic(dialect, 400);
-    let mut camunda = by_end::realistic(dialect, 400);
+    let mut twin = by_end::realistic(dialect, 150);
+    let mut camunda = by_end::realistic(dialect, 150);
     let run = twin.run(options());
     assert_eq!(run["status"], "done", "{run}");
     let expected = by_end::contents(&mut twin);

@@ -569,15 +569,17 @@ SELECT
 
 {#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
     Where families go as such, the rows of those whose root is there stay. -#}
-{% macro rest_of_window(control, rule, member) -%}
+{% macro rest_of_window(control, rule, member, join_roots=true) -%}
 FROM {{ control }}.work_due AS w
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
 {%- for stay in member.stays %}
     LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
 {%- endfor %}
+{%- if join_roots %}
 {%- for root in member.roots %}
     LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
+{%- endif %}
     WHERE w.position = {{ member.position }}
 {%- for condition in member.conditions %}
       AND {{ condition }}
@@ -586,35 +588,16 @@ FROM {{ control }}.work_due AS w
       AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
 {%- for root in member.roots %}
-      AND {{ root.alias }}.{{ rule.key }} IS NULL
+      AND {% if join_roots %}{{ root.alias }}.{{ rule.key }} IS NULL{% else %}NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }}){% endif %}
 {%- endfor %}
 {%- endmacro rest_of_window %}
 
-{#- Copies those rows into their archive. The roots that would keep them are looked for, not joined: MariaDB would lock them. -#}
+{#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and cannot be told to lock `t` only. -#}
 {% macro copy_window(control, rule, member, maria) -%}
 INSERT INTO {{ member.archive.entry }}
     SELECT p_run, UTC_TIMESTAMP(6), t.*
-{%- if not maria or member.roots | length == 0 %}
-    {{ self::rest_of_window(control=control, rule=rule, member=member) }}
+    {{ self::rest_of_window(control=control, rule=rule, member=member, join_roots=not maria) }}
     FOR UPDATE{% if not maria %} OF t{% endif %};
-{%- else %}
-    FROM {{ control }}.work_due AS w
-    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
-{%- for stay in member.stays %}
-    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
-{%- endfor %}
-    WHERE w.position = {{ member.position }}
-{%- for condition in member.conditions %}
-      AND {{ condition }}
-{%- endfor %}
-{%- for stay in member.stays %}
-      AND {{ stay.alias }}.id IS NULL
-{%- endfor %}
-{%- for root in member.roots %}
-      AND NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }})
-{%- endfor %}
-    FOR UPDATE;
-{%- endif %}
     SET v_copied = ROW_COUNT();
 {%- endmacro copy_window %}
 

@@ -4,7 +4,7 @@ use toml::Spanned;
 
 use super::Family;
 use crate::diagnostic::Diagnostic;
-use crate::graph::TableId;
+use crate::graph::{TableId, names};
 use crate::spec::Archive;
 
 /// Resolves `archive`, in the order of deletion.
@@ -35,16 +35,7 @@ pub(super) fn tables(
             .iter()
             .find(|other| other.get_ref() == name.get_ref());
         if let Some(first) = first {
-            let shown = name.get_ref().escape_debug();
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-value",
-                    name.span(),
-                    format!("`{shown}` is listed twice"),
-                    "remove one of the two",
-                )
-                .related(first.span(), "first here"),
-            );
+            diagnostics.push(names::twice(name.get_ref(), name.span(), first.span()));
             continue;
         }
         found.extend(family.require(name, diagnostics));

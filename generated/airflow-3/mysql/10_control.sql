@@ -576,7 +576,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body ae2ca3ed17c7]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 7129098f033f]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -610,7 +610,7 @@ BEGIN
         -- A key of several columns is a JSON array, written as the server writes it.
         IF JSON_VALID(p_key) AND CHAR_LENGTH(p_key) <= 700 THEN
             IF JSON_TYPE(p_key) = 'ARRAY' THEN
-                SET v_valid = JSON_LENGTH(p_key) = 2 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[0]')) = 'INTEGER' AND JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[1]')) = 'STRING' AND CAST(JSON_ARRAY(CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS SIGNED), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) AS CHAR) = p_key;
+                SET v_valid = JSON_LENGTH(p_key) = 2 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[0]')) IN ('INTEGER', 'UNSIGNED INTEGER') AND JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647 AND JSON_TYPE(JSON_EXTRACT(p_key, '$[1]')) = 'STRING' AND CAST(JSON_ARRAY(CAST(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')) AS SIGNED), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) AS CHAR) = p_key;
             END IF;
         END IF;
         IF NOT v_valid THEN

@@ -121,9 +121,14 @@ pub(super) fn is_key(key: &[Column]) -> String {
         let json = format!("JSON_EXTRACT(p_key, '$[{index}]')");
         let text = part("p_key", index, true);
         let number = matches!(column.kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
+        // MySQL calls a number from 2^32 on UNSIGNED INTEGER.
         conditions.push(format!(
-            "JSON_TYPE({json}) = '{}'",
-            if number { "INTEGER" } else { "STRING" }
+            "JSON_TYPE({json}) {}",
+            if number {
+                "IN ('INTEGER', 'UNSIGNED INTEGER')"
+            } else {
+                "= 'STRING'"
+            }
         ));
         if column.kind != Kind::Varchar {
             conditions.push(format!(

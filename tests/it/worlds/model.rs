@@ -1,0 +1,452 @@
+//! What a run should do, by the definitions and in the most naive way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::plan::{Action, Edge, Hierarchy, Plan, Single, Source};
+use super::rows::{AS_OF, Row, Value, World};
+use crate::support::world::{DAY, SECOND};
+
+const HOUR: i64 = 3_600 * SECOND;
+
+/// Table and number of a row.
+pub(crate) type Place = (usize, i64);
+
+/// What a run of one rule should do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) families: usize,
+    pub(crate) gone: BTreeSet<Place>,
+    /// Columns that become NULL in rows that stay.
+    pub(crate) nulled: BTreeSet<(Place, usize)>,
+    pub(crate) skipped: BTreeMap<&'static str, usize>,
+}
+
+struct Model<'a> {
+    plan: &'a Plan,
+    world: &'a World,
+    roots: Vec<&'a Row>,
+    /// Places in `roots`, upper and lower.
+    links: Vec<(usize, usize)>,
+}
+
+/// Whether a row names another by an edge.
+fn names(edge: &Edge, row: &Row, parent: &Row) -> bool {
+    edge.parent == parent.table
+        && edge
+            .columns
+            .iter()
+            .zip(&edge.parent_columns)
+            .all(|(column, of)| {
+                let value = &row.values[*column];
+                *value != Value::Null
+                    && *value == parent.values[*of]
+                    && !(edge.zero && *value == Value::Int(0))
+            })
+}
+
+pub(crate) fn families(plan: &Plan, world: &World) -> Verdict {
+    let roots: Vec<&Row> = world.of(0).collect();
+    let key = plan.tables[0].key[0];
+    let at = |value: &Value| roots.iter().position(|row| row.values[key] == *value);
+    let links = match plan.families.hierarchy {
+        Hierarchy::None => Vec::new(),
+        Hierarchy::Own(above) => roots
+            .iter()
+            .enumerate()
+            .filter_map(|(lower, row)| Some((at(&row.values[above])?, lower)))
+            .collect(),
+        Hierarchy::Relation(table, upper, lower) => world
+            .of(table)
+            .filter_map(|row| Some((at(&row.values[upper])?, at(&row.values[lower])?)))
+            .collect(),
+    };
+    let model = Model {
+        plan,
+        world,
+        roots,
+        links,
+    };
+    model.verdict()
+}
+
+impl Model<'_> {
+    fn verdict(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut members = BTreeSet::new();
+        for root in 0..self.roots.len() {
+            if self.is_due(root) {
+                match self.reason(root) {
+                    Some(reason) => *verdict.skipped.entry(reason).or_default() += 1,
+                    None => members.extend(self.component(root)),
+                }
+            } else if self.is_undated(root) {
+                *verdict.skipped.entry("UNDATED_MEMBER").or_default() += 1;
+            }
+        }
+        verdict.families = members
+            .iter()
+            .filter(|member| self.is_candidate(**member))
+            .count();
+        verdict.gone = self.rows_of(&members);
+        for row in &self.world.rows {
+            let place = (row.table, row.number());
+            if verdict.gone.contains(&place) {
+                continue;
+            }
+            for edge in &self.plan.tables[row.table].edges {
+                if edge.action == Action::SetNull && self.names_any(edge, row, &verdict.gone) {
+                    verdict
+                        .nulled
+                        .extend(edge.columns.iter().map(|column| (place, *column)));
+                }
+            }
+        }
+        verdict
+    }
+
+    fn value(&self, root: usize, column: usize) -> &Value {
+        &self.roots[root].values[column]
+    }
+
+    fn is_candidate(&self, root: usize) -> bool {
+        match self.plan.families.candidates {
+            Some(column) => *self.value(root, column) == Value::Int(1),
+            None => true,
+        }
+    }
+
+    fn is_final(&self, root: usize) -> bool {
+        match self.value(root, self.plan.families.state) {
+            Value::Int(state) => [3, 5].contains(state),
+            Value::Text(state) => ["done", "failed"].contains(&state.as_str()),
+            _ => false,
+        }
+    }
+
+    fn ended(&self, root: usize) -> Option<i64> {
+        let rule = &self.plan.families;
+        let otherwise = rule
+            .otherwise
+            .and_then(|column| self.value(root, column).time());
+        self.value(root, rule.ended).time().or(otherwise)
+    }
+
+    /// What a root must have ended before; none where it is kept for ever, or nothing says how long.
+    fn cutoff(&self, root: usize) -> Option<i64> {
+        if !self.is_candidate(root) {
+            return None;
+        }
+        let rule = &self.plan.families;
+        let days = match self.said(root) {
+            Said::For(days) => days,
+            Said::ForEver => return None,
+            Said::Nothing => rule.default.filter(|_| !self.is_listed())?,
+        };
+        Some(AS_OF - days.max(rule.minimum) * DAY - rule.lag * HOUR)
+    }
+
+    /// Whether only what is listed goes.
+    fn is_listed(&self) -> bool {
+        self.plan.families.default.is_none()
+            || self.plan.families.source == Source::Policies { opt_in: true }
+    }
+
+    fn said(&self, root: usize) -> Said {
+        let rule = &self.plan.families;
+        let Some(scope) = rule.scope.and_then(|column| self.value(root, column).int()) else {
+            return Said::Nothing;
+        };
+        if let Some(policy) = self
+            .world
+            .policies
+            .iter()
+            .find(|policy| policy.scope == scope)
+        {
+            return if policy.enabled {
+                Said::For(policy.days)
+            } else {
+                Said::ForEver
+            };
+        }
+        let days = match &rule.source {
+            Source::Constant | Source::Policies { .. } => None,
+            Source::Values(values) => values
+                .iter()
+                .find(|(value, _)| *value == scope)
+                .map(|(_, days)| *days),
+            Source::Definitions => {
+                let found = self
+                    .world
+                    .definitions
+                    .iter()
+                    .find(|(code, _)| *code == scope);
+                found.and_then(|(_, days)| *days)
+            }
+        };
+        match days {
+            None => Said::Nothing,
+            Some(0..=36_525) => Said::For(days.expect("it is there")),
+            Some(_) => Said::ForEver,
+        }
+    }
+
+    fn is_due(&self, root: usize) -> bool {
+        match (self.cutoff(root), self.ended(root)) {
+            (Some(cutoff), Some(ended)) => self.is_final(root) && ended < cutoff,
+            _ => false,
+        }
+    }
+
+    /// Final, without a time, and cleaned at all.
+    fn is_undated(&self, root: usize) -> bool {
+        let is_cleaned = match self.said(root) {
+            Said::For(_) => true,
+            Said::Nothing | Said::ForEver => !self.is_listed(),
+        };
+        self.is_candidate(root) && self.is_final(root) && self.ended(root).is_none() && is_cleaned
+    }
+
+    fn is_held(&self, root: usize) -> bool {
+        let key = self.value(root, self.plan.tables[0].key[0]);
+        let holds = self.world.holds.iter();
+        holds
+            .filter(|hold| hold.rule == "families" && hold.active)
+            .any(|hold| hold.key[0] == *key)
+    }
+
+    fn reach(&self, root: usize, both_ways: bool) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::from([root]);
+        loop {
+            let before = reached.len();
+            for (upper, lower) in &self.links {
+                if reached.contains(upper) {
+                    reached.insert(*lower);
+                }
+                if both_ways && reached.contains(lower) {
+                    reached.insert(*upper);
+                }
+            }
+            if reached.len() == before {
+                return reached;
+            }
+        }
+    }
+
+    fn component(&self, root: usize) -> BTreeSet<usize> {
+        self.reach(root, true)
+    }
+
+    /// What speaks against a root in its own family.
+    fn own_reason(&self, root: usize, cutoff: i64) -> Option<&'static str> {
+        let family = self.reach(root, false);
+        let any = |fault: &dyn Fn(usize) -> bool| family.iter().any(|member| fault(*member));
+        if any(&|member| self.is_held(member)) {
+            Some("HELD")
+        } else if any(&|member| !self.is_final(member)) {
+            Some("NON_FINAL_MEMBER")
+        } else if any(&|member| self.ended(member).is_none()) {
+            Some("UNDATED_MEMBER")
+        } else if any(&|member| self.ended(member).is_some_and(|ended| ended >= cutoff)) {
+            Some("RETENTION_NOT_REACHED")
+        } else if any(&|member| self.is_kept(member)) {
+            Some("REFERENCED")
+        } else {
+            None
+        }
+    }
+
+    /// Whether a row that restricts names this one, or one that would go with it.
+    fn is_kept(&self, member: usize) -> bool {
+        let gone = self.rows_of(&BTreeSet::from([member]));
+        self.world.rows.iter().any(|row| {
+            let mut edges = self.plan.tables[row.table].edges.iter();
+            edges.any(|edge| edge.action == Action::Restrict && self.names_any(edge, row, &gone))
+        })
+    }
+
+    fn names_any(&self, edge: &Edge, row: &Row, gone: &BTreeSet<Place>) -> bool {
+        self.world.of(edge.parent).any(|parent| {
+            gone.contains(&(parent.table, parent.number())) && names(edge, row, parent)
+        })
+    }
+
+    /// Why a due root stays.
+    fn reason(&self, root: usize) -> Option<&'static str> {
+        let cutoff = self.cutoff(root).expect("it is due");
+        if let Some(own) = self.own_reason(root, cutoff) {
+            return Some(own);
+        }
+        let component = self.component(root);
+        let mut covered = BTreeSet::new();
+        for member in &component {
+            if self.is_candidate(*member) {
+                let Some(cutoff) = self.cutoff(*member) else {
+                    return Some("SHARED_MEMBER");
+                };
+                if self.own_reason(*member, cutoff).is_some() {
+                    return Some("SHARED_MEMBER");
+                }
+                covered.extend(self.reach(*member, false));
+            }
+        }
+        (covered != component).then_some("SHARED_MEMBER")
+    }
+
+    /// These roots, and whatever belongs to them.
+    fn rows_of(&self, members: &BTreeSet<usize>) -> BTreeSet<Place> {
+        let mut gone: BTreeSet<Place> = members
+            .iter()
+            .map(|member| (0, self.roots[*member].number()))
+            .collect();
+        loop {
+            let before = gone.len();
+            for row in self.world.rows.iter().filter(|row| row.table > 0) {
+                let mut edges = self.plan.tables[row.table].edges.iter();
+                if edges
+                    .any(|edge| edge.action == Action::Delete && self.names_any(edge, row, &gone))
+                {
+                    gone.insert((row.table, row.number()));
+                }
+            }
+            if gone.len() == before {
+                return gone;
+            }
+        }
+    }
+}
+
+enum Said {
+    Nothing,
+    ForEver,
+    For(i64),
+}
+
+pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
+    let rule = &plan.single;
+    let mut verdict = Verdict::default();
+    let cutoff = AS_OF - rule.days.max(rule.minimum) * DAY - rule.lag * HOUR;
+    let rows: Vec<&Row> = world
+        .of(rule.table)
+        .filter(|row| {
+            rule.candidates.is_none_or(|column| {
+                row.values[column]
+                    .int()
+                    .is_some_and(|kind| [1, 2].contains(&kind))
+            })
+        })
+        .collect();
+    let is_held = |row: &Row| {
+        let key: Vec<&Value> = plan.tables[rule.table]
+            .key
+            .iter()
+            .map(|at| &row.values[*at])
+            .collect();
+        let holds = world.holds.iter();
+        holds
+            .filter(|hold| hold.rule == "single" && hold.active)
+            .any(|hold| hold.key.iter().collect::<Vec<_>>() == key)
+    };
+    let time = |row: &Row, column: usize| row.values[column].time();
+    let mut judge = |row: &Row, due: bool, undated: bool, hold_first: bool| {
+        let held = is_held(row);
+        if undated && !(held && hold_first) {
+            *verdict.skipped.entry("UNDATED_MEMBER").or_default() += 1;
+        } else if (due || undated) && held {
+            *verdict.skipped.entry("HELD").or_default() += 1;
+        } else if due {
+            verdict.gone.insert((row.table, row.number()));
+            verdict.families += 1;
+        }
+    };
+    match &rule.what {
+        Single::Age { time: at } => {
+            for row in rows {
+                let when = time(row, *at);
+                judge(
+                    row,
+                    when.is_some_and(|when| when < cutoff),
+                    when.is_none(),
+                    false,
+                );
+            }
+        }
+        Single::Expiry { time: at, fallback } => {
+            for row in rows {
+                match (time(row, *at), fallback) {
+                    (Some(expires), _) => judge(row, expires < AS_OF, false, false),
+                    (None, None) => {}
+                    (None, Some(fallback)) => {
+                        let when = time(row, *fallback);
+                        judge(
+                            row,
+                            when.is_some_and(|when| when < cutoff),
+                            when.is_none(),
+                            false,
+                        );
+                    }
+                }
+            }
+        }
+        Single::Orphan {
+            column,
+            target,
+            time: at,
+        } => {
+            let key = plan.tables[*target].key[0];
+            for row in rows {
+                let value = &row.values[*column];
+                if *value == Value::Null || world.of(*target).any(|it| it.values[key] == *value) {
+                    continue;
+                }
+                match at {
+                    None => judge(row, true, false, true),
+                    Some(at) => {
+                        let when = time(row, *at);
+                        judge(
+                            row,
+                            when.is_some_and(|when| when < cutoff),
+                            when.is_none(),
+                            true,
+                        );
+                    }
+                }
+            }
+        }
+        Single::KeepLast {
+            newest,
+            per,
+            by,
+            time: at,
+        } => {
+            let mut groups: BTreeMap<Vec<Value>, Vec<&Row>> = BTreeMap::new();
+            for row in rows {
+                let group: Vec<Value> = per
+                    .iter()
+                    .map(|column| row.values[*column].clone())
+                    .collect();
+                if !group.contains(&Value::Null) && row.values[*by] != Value::Null {
+                    groups.entry(group).or_default().push(row);
+                }
+            }
+            let key = plan.tables[rule.table].key[0];
+            for mut group in groups.into_values() {
+                group.sort_by_key(|row| (row.values[*by].clone(), row.values[key].clone()));
+                for row in group.iter().rev().skip(*newest) {
+                    match at {
+                        None => judge(row, true, false, true),
+                        Some(at) => {
+                            let when = time(row, *at);
+                            judge(
+                                row,
+                                when.is_some_and(|when| when < cutoff),
+                                when.is_none(),
+                                true,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    verdict
+}

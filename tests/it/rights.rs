@@ -153,24 +153,29 @@ fn statement(installation: &Installation, text: &str) -> String {
         .replace("DATABASE W", &format!("DATABASE {control}"))
 }
 
-/// While other tests grant rights to other roles, MySQL has sometimes denied a call that a role allows, between two that
-/// it let pass, and once for longer than a second. What is really denied stays so.
-fn patiently<T>(mut attempt: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    for _ in 0..200 {
-        match attempt() {
+/// While other tests grant rights to other roles, MySQL has sometimes denied a call that a role allows, once for as long as
+/// somebody asked: what the session remembers of its roles is wrong then, until it is told to take them anew. What is
+/// really denied stays so.
+fn patiently<T>(
+    session: &mut Session,
+    mut attempt: impl FnMut(&mut Session) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    for _ in 0..50 {
+        match attempt(session) {
             Err(error) if format!("{error:#}").contains("error 1370") => {
                 std::thread::sleep(std::time::Duration::from_millis(100));
+                session.execute("SET ROLE DEFAULT")?;
             }
             answer => return answer,
         }
     }
-    attempt()
+    attempt(session)
 }
 
 fn all_work(installation: &Installation, session: &mut Session, texts: &[&str]) {
     for text in texts {
         let statement = statement(installation, text);
-        if let Err(error) = patiently(|| session.execute(&statement)) {
+        if let Err(error) = patiently(session, |session| session.execute(&statement)) {
             panic!("{statement}: {error:#}");
         }
     }
@@ -290,7 +295,7 @@ fn fill(installation: &mut Installation) -> World {
 }
 
 fn ask(installation: &Installation, session: &mut Session, routine: &str, options: Value) -> Value {
-    patiently(|| {
+    patiently(session, |session| {
         call(
             session,
             installation.dialect,

@@ -87,23 +87,41 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "('{}'::timestamptz AT TIME ZONE 'UTC' - interval '1 hour')",
         system.as_of
     );
-    let (mut ours, mut limits, mut engines) = (Vec::new(), Vec::new(), Vec::new());
-    let mut rows = 0;
-    for round in 0..ROUNDS {
-        let mut client = system.fresh(INSTALLED)?;
-        let call = format!(
-            "CALL {}.run('{}')",
-            system.control,
-            json!({"rule": "history", "time_budget": "1h", "run_families": 1_000_000_000, "as_of": system.as_of})
-        );
-        let (times, answer) = timed(&mut client, |client| {
+    let (mut ours, mut large, mut limits, mut engines) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut batches, mut large_batches) = (0, 0, 0);
+    let call = format!(
+        "CALL {}.run('{}')",
+        system.control,
+        json!({"rule": "history", "time_budget": "1h", "run_families": 1_000_000_000, "as_of": system.as_of})
+    );
+    let run = |client: &mut Client| -> Result<((f64, f64), Value)> {
+        let (times, answer) = timed(client, |client| {
             let answer: Value = client.query_one(&call, &[])?.get(0);
             Ok(answer)
         })?;
         ensure!(answer["status"] == "done", "the run ended with {answer}");
+        Ok((times, answer))
+    };
+    for round in 0..ROUNDS {
+        let mut client = system.fresh(INSTALLED)?;
+        let (times, answer) = run(&mut client)?;
         rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
+        batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
         let left = digest(&mut client, &TABLES)?;
         ours.push(times);
+
+        let mut client = system.fresh(INSTALLED)?;
+        let setting = json!({"rule": "history", "name": "batch_rows", "value": 100_000});
+        let set = format!("SELECT {}.set_setting('{setting}')", system.control);
+        client.query_one(&set, &[])?;
+        let (times, answer) = run(&mut client)?;
+        large_batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
+        ensure!(
+            left == digest(&mut client, &TABLES)?,
+            "larger batches left something else"
+        );
+        large.push(times);
 
         let mut client = system.fresh(INSTALLED)?;
         let script: String = TABLES
@@ -132,13 +150,25 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             engines.push(times);
         }
     }
-    report.variant("removal time: windrow", rows, &ours);
+    report.variant(
+        &format!("removal time: windrow, {batches} batches"),
+        rows,
+        &ours,
+    );
+    let larger = format!("removal time: windrow, {large_batches} batches");
+    report.variant(&larger, rows, &large);
     let limit = "removal time: one DELETE per table, one transaction";
     report.variant(limit, rows, &limits);
     let engine = "removal time: the statements of Camunda's engine";
     report.variant(engine, rows, &engines);
     let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
     report.ratio(limit, &cpu(&ours), &cpu(&limits), Some(LIMIT_BAR));
+    report.ratio(
+        &format!("{larger}, to {limit}"),
+        &cpu(&large),
+        &cpu(&limits),
+        None,
+    );
     report.ratio(engine, &cpu(&ours), &cpu(&engines), Some(ENGINE_BAR));
     Ok(())
 }

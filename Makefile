@@ -5,8 +5,9 @@ CARGO = .ci/cargo
 WINDROW = target/release/windrow
 SYSTEM = dolphinscheduler
 DIALECT = postgres
+WORLDS = 400
 
-.PHONY: help setup demo demo-down test fmt generated generated-check bench build clean
+.PHONY: help setup demo demo-down test prove fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -30,6 +31,11 @@ test: setup ## Check formatting, lints and every test, on real servers
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
 	@# Tests wait for servers most of the time.
 	@RUST_TEST_THREADS=$$((2 * $$(nproc))) $(CARGO) test --quiet
+
+prove: setup ## Attack the promises for about an hour: WORLDS=400 random specs and as many worlds of each kind, then defects slipped into the SQL
+	@.ci/servers
+	@WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) $(CARGO) test --quiet --test it -- worlds:: oracle:: --nocapture
+	@$(CARGO) test --quiet --test it -- --ignored --exact prove::every_defect_is_noticed --nocapture
 
 generated: build ## Write generated/ and the JSON Schema anew
 	@$(WINDROW) generate specs/*.toml

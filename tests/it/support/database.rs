@@ -15,6 +15,8 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
+use super::defect;
+
 static SERVER: LazyLock<Postgres> =
     LazyLock::new(|| Postgres::start(&Settings::default()).expect("a throw-away server starts"));
 
@@ -168,7 +170,8 @@ pub(crate) fn message(error: &postgres::Error) -> String {
 
 /// The rendered files of a graph.
 pub(crate) fn bundle(graph: &Graph) -> Bundle {
-    render::bundle(graph, Dialect::Postgres).expect("the templates render")
+    let bundle = render::bundle(graph, Dialect::Postgres).expect("the templates render");
+    defect::of_this_process(bundle, graph, Dialect::Postgres)
 }
 
 /// Keeps others from installing meanwhile: for tests that do so by themselves.

@@ -18,6 +18,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
 use windrow::sandbox::{Postgres, Settings};
 
+use super::defect;
 use super::graphs::dolphinscheduler;
 use super::installation::{Session, call};
 
@@ -175,7 +176,8 @@ fn apply(
     graph: &Graph,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<()> {
-    for file in render::bundle(graph, dialect)?.files {
+    let bundle = defect::of_this_process(render::bundle(graph, dialect)?, graph, dialect);
+    for file in bundle.files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         for statement in file.statements.iter().filter(|_| wanted(name)) {
             session

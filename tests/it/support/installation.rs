@@ -16,6 +16,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
+use super::defect;
 use super::history::until;
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 
@@ -496,7 +497,8 @@ GROUP BY c.table_name";
 
 /// The rendered files of a graph.
 pub(crate) fn bundle(dialect: Dialect, graph: &Graph) -> Bundle {
-    render::bundle(graph, dialect).expect("the templates render")
+    let bundle = render::bundle(graph, dialect).expect("the templates render");
+    defect::of_this_process(bundle, graph, dialect)
 }
 
 /// Applies every numbered file except the uninstallation, statement by statement, as `windrow install` does.

@@ -1,0 +1,145 @@
+//! The tests on trial: a defect in the generated SQL that no test notices is a promise that nobody keeps.
+//!
+//! `make prove` runs what is ignored here. The list of defects is checked by every `make test`: each must have its place in
+//! the SQL as it is generated now, and each test that should notice it must exist.
+
+pub(crate) mod defects;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use windrow::dialect::{DIALECTS, Dialect};
+
+use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
+use defects::DEFECTS;
+
+/// Runs one test of this program in a process of its own.
+fn run(test: &str, defect: &str) -> Output {
+    Command::new(std::env::current_exe().expect("this program"))
+        .args([test, "--exact", "--test-threads=1"])
+        .env(VARIABLE, defect)
+        .env("WINDROW_TEST_WORLDS", "60")
+        .output()
+        .expect("this program starts")
+}
+
+/// The name of a test on a server.
+fn on(dialect: Dialect, test: &str) -> String {
+    test.replace("SERVER", dialect.facts().folder)
+}
+
+/// The servers for which a defect is described.
+fn servers(defect: &Defect) -> impl Iterator<Item = Dialect> {
+    DIALECTS.iter().copied().filter(|dialect| match dialect {
+        Dialect::Postgres => !defect.postgres.is_empty(),
+        Dialect::Mysql | Dialect::Mariadb => !defect.mysql.is_empty(),
+    })
+}
+
+/// Why a test failed, in a line.
+fn reason(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.contains("panicked at") && !line.starts_with("Error:"));
+    let first = lines.next().unwrap_or_default().to_owned();
+    let told = lines.next().unwrap_or_default();
+    let line = if first.starts_with("Error:") {
+        first
+    } else {
+        told.to_owned()
+    };
+    line.chars().take(110).collect()
+}
+
+#[test]
+fn every_test_that_should_notice_a_defect_exists() {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .arg("--list")
+        .output()
+        .expect("this program starts");
+    let list = String::from_utf8_lossy(&output.stdout);
+    let tests: BTreeSet<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .collect();
+    let mut names = BTreeSet::new();
+    for defect in DEFECTS {
+        assert!(
+            names.insert(defect.name),
+            "two defects are named {}",
+            defect.name
+        );
+        assert!(servers(defect).count() > 0, "{} is nowhere", defect.name);
+        for dialect in servers(defect) {
+            let noticed = defect
+                .noticed_by
+                .iter()
+                .any(|test| tests.contains(on(dialect, test).as_str()));
+            assert!(noticed, "{} on {dialect:?}: no such test", defect.name);
+        }
+    }
+}
+
+/// Takes some minutes: starts this program once for each defect and server.
+#[test]
+#[ignore = "make prove"]
+fn every_defect_is_noticed() {
+    let started = Instant::now();
+    let mut survivors = String::new();
+    let mut calm = BTreeSet::new();
+    let (mut tried, mut noticed) = (0, 0);
+    for defect in DEFECTS {
+        println!("\n{}: {}", defect.name, defect.what);
+        for dialect in servers(defect) {
+            tried += 1;
+            let mut by = None;
+            for test in defect.noticed_by {
+                let test = on(dialect, test);
+                // The test must pass with routines that are others and do the same.
+                if calm.insert(test.clone()) {
+                    let output = run(&test, HARMLESS);
+                    assert!(
+                        output.status.success(),
+                        "{test} fails without a defect: {}",
+                        reason(&output)
+                    );
+                    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+                    if !ran {
+                        continue;
+                    }
+                }
+                let output = run(&test, defect.name);
+                if output.status.success() {
+                    continue;
+                }
+                let why = reason(&output);
+                assert!(!why.contains(NOTHING), "{test}: {why}");
+                by = Some((test, why));
+                break;
+            }
+            match by {
+                Some((test, why)) => {
+                    noticed += 1;
+                    println!("  noticed by {test}\n    {why}");
+                }
+                None => {
+                    println!("  NOT NOTICED on {}", dialect.facts().folder);
+                    let _ = write!(survivors, " {} on {},", defect.name, dialect.facts().folder);
+                }
+            }
+        }
+    }
+    println!(
+        "\n{noticed} of {tried} defects noticed in {} s",
+        started.elapsed().as_secs()
+    );
+    assert!(
+        survivors.is_empty(),
+        "nobody noticed{}",
+        survivors.trim_end_matches(',')
+    );
+}

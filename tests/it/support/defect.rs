@@ -1,0 +1,128 @@
+//! Deliberate defects in the generated SQL: `prove` starts this test program again with one of them, to see who notices.
+
+use std::env;
+
+use windrow::bundle::Bundle;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+
+/// Names the defect of this process.
+pub(crate) const VARIABLE: &str = "WINDROW_TEST_DEFECT";
+
+/// What a process says that is to have a defect and installs nothing that could have it.
+pub(crate) const NOTHING: &str = "the generated SQL has no place for the defect";
+
+/// Not a defect: every routine of a rule is another one and does the same. Whoever notices this does not look at rows.
+pub(crate) const HARMLESS: &str = "harmless";
+
+/// A text of the generated SQL, and what stands in its place. `W.` is the control schema, `D.` the one with the tables.
+#[derive(Debug)]
+pub(crate) struct Edit {
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
+}
+
+/// A defect that somebody might make, and the tests that notice it.
+#[derive(Debug)]
+pub(crate) struct Defect {
+    pub(crate) name: &'static str,
+    /// What is wrong, for the list that `make prove` prints.
+    pub(crate) what: &'static str,
+    /// Every text must be there.
+    pub(crate) postgres: &'static [Edit],
+    pub(crate) mysql: &'static [Edit],
+    /// The tests, any of which would do; `SERVER` stands for the module of the server.
+    pub(crate) noticed_by: &'static [&'static str],
+}
+
+impl Defect {
+    fn edits(&self, dialect: Dialect) -> &'static [Edit] {
+        match dialect {
+            Dialect::Postgres => self.postgres,
+            Dialect::Mysql | Dialect::Mariadb => self.mysql,
+        }
+    }
+
+    /// The files with the defect; nothing where they have no place for it.
+    pub(crate) fn applied(
+        &self,
+        bundle: &Bundle,
+        graph: &Graph,
+        dialect: Dialect,
+    ) -> Option<Bundle> {
+        let mut bundle = bundle.clone();
+        let schema = match dialect {
+            Dialect::Postgres => dialect.ident(&graph.schema),
+            Dialect::Mysql | Dialect::Mariadb => dialect.ident(&graph.database),
+        };
+        let named = |text: &str| {
+            text.replace("W.", &format!("{}.", bundle.control))
+                .replace("D.", &format!("{schema}."))
+        };
+        let edits: Vec<(String, String)> = self
+            .edits(dialect)
+            .iter()
+            .map(|edit| (named(edit.from), named(edit.to)))
+            .collect();
+        for (from, to) in edits {
+            let mut found = false;
+            for file in bundle
+                .files
+                .iter_mut()
+                .filter(|file| is_of_a_rule(&file.path))
+            {
+                for statement in &mut file.statements {
+                    found |= statement.sql.contains(&from);
+                    statement.sql = statement.sql.replace(&from, &to);
+                }
+            }
+            if !found {
+                return None;
+            }
+        }
+        Some(bundle)
+    }
+}
+
+/// Whether this process has a defect: nobody needs the smallest example then.
+pub(crate) fn is_expected() -> bool {
+    env::var_os(VARIABLE).is_some()
+}
+
+/// The rendered files of a graph as this process should install them.
+pub(crate) fn of_this_process(bundle: Bundle, graph: &Graph, dialect: Dialect) -> Bundle {
+    let Ok(name) = env::var(VARIABLE) else {
+        return bundle;
+    };
+    if name == HARMLESS {
+        return harmless(bundle);
+    }
+    let defect = crate::prove::defects::DEFECTS
+        .iter()
+        .find(|defect| defect.name == name)
+        .unwrap_or_else(|| panic!("no defect has the name {name}"));
+    defect
+        .applied(&bundle, graph, dialect)
+        .unwrap_or_else(|| panic!("{NOTHING} {name}"))
+}
+
+fn harmless(mut bundle: Bundle) -> Bundle {
+    for file in bundle
+        .files
+        .iter_mut()
+        .filter(|file| is_of_a_rule(&file.path))
+    {
+        for statement in &mut file.statements {
+            let sql = &statement.sql;
+            statement.sql = match sql.strip_suffix("\nEND") {
+                Some(body) => format!("{body}\n    DO 0;\nEND"),
+                None => sql.replace("\nEND\n$windrow$", "\n    NULL;\nEND\n$windrow$"),
+            };
+        }
+    }
+    bundle
+}
+
+fn is_of_a_rule(path: &str) -> bool {
+    path.contains("/30_")
+}

@@ -34,5 +34,6 @@ mod single;
 mod squawk;
 mod support;
 mod tidy;
+mod unarchive;
 mod windows;
 mod yworkflow;

@@ -442,7 +442,7 @@ pub(crate) fn call(
     options: &Value,
 ) -> anyhow::Result<Value> {
     let sql = match (dialect, routine) {
-        (Dialect::Postgres, "run" | "purge" | "stamp") => {
+        (Dialect::Postgres, "run" | "purge" | "stamp" | "archive_drop") => {
             format!("CALL {control}.{routine}($1::pg_catalog.jsonb)")
         }
         (Dialect::Postgres, _) => {

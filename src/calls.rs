@@ -176,7 +176,9 @@ impl Calls {
     /// The rows of an archive table in its order, of one run or of all.
     pub fn archived(&self, table: &str, run: Option<u64>) -> String {
         let table = self.dialect.ident(table);
-        let of_run = run.map_or(String::new(), |run| format!(" WHERE windrow_run_id = {run}"));
+        let of_run = run.map_or(String::new(), |run| {
+            format!(" WHERE windrow_run_id = {run}")
+        });
         format!(
             "SELECT * FROM {}.{table}{of_run} ORDER BY windrow_run_id, windrow_row_id",
             self.control

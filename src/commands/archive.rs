@@ -9,9 +9,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::{Exit, Session, options, show};
-use crate::cli::{
-    Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase,
-};
+use crate::cli::{Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::report;
@@ -157,9 +155,11 @@ fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<Strin
     let rows = session.database.query(sql, &[Some(&control)])?;
     let all: Vec<String> = rows.into_iter().flatten().flatten().collect();
     if all.is_empty() {
-        return Err(Failure::new(format!("there are no archive tables to be seen in `{control}`"))
-            .hint("run `windrow install` first, or have SELECT on them granted to this account")
-            .into());
+        return Err(Failure::new(format!(
+            "there are no archive tables to be seen in `{control}`"
+        ))
+        .hint("run `windrow install` first, or have SELECT on them granted to this account")
+        .into());
     }
     let Some(only) = only else {
         return Ok(all);
@@ -229,7 +229,12 @@ fn unwritable(path: &Path, error: io::Error) -> anyhow::Error {
 /// A session with a spec that archives something.
 fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
     let session = Session::open(on, ui)?;
-    if session.graph.rules.iter().all(|rule| rule.archive.is_empty()) {
+    if session
+        .graph
+        .rules
+        .iter()
+        .all(|rule| rule.archive.is_empty())
+    {
         let spec = &session.graph.name;
         return Err(Failure::new(format!("the spec `{spec}` archives nothing"))
             .hint("say `archive = true` in a rule, and install again")

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
 use mysql::{
-    Column, Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value,
+    Column, Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts,
+    Value,
 };
 
 use super::url::{Host, ServerKey, SslMode, Url};

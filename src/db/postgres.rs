@@ -140,7 +140,9 @@ impl Database for Postgres {
         passed: &mut dyn FnMut(u64),
     ) -> anyhow::Result<u64> {
         self.client
-            .batch_execute("SET bytea_output = 'hex'; SET datestyle = 'ISO'; SET extra_float_digits = 1")
+            .batch_execute(
+                "SET bytea_output = 'hex'; SET datestyle = 'ISO'; SET extra_float_digits = 1",
+            )
             .map_err(statement_failure)?;
         let sql = format!("COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)");
         let mut reader = self.client.copy_out(&sql).map_err(statement_failure)?;
@@ -338,7 +340,10 @@ fn connect_failure(url: &Url, error: postgres::Error) -> Failure {
 
 /// What the server says in the middle of a COPY.
 fn copy_failure(error: io::Error) -> Failure {
-    match error.into_inner().map(|inner| inner.downcast::<postgres::Error>()) {
+    match error
+        .into_inner()
+        .map(|inner| inner.downcast::<postgres::Error>())
+    {
         Some(Ok(error)) => statement_failure(*error),
         Some(Err(other)) => Failure::new(other.to_string()),
         None => Failure::new("the connection was lost"),

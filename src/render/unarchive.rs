@@ -157,7 +157,9 @@ fn order(graph: &Graph) -> Vec<TableId> {
     while !left.is_empty() {
         let waits = |id: &TableId| {
             let parents = graph.table(*id).edges.iter().map(|edge| edge.parent);
-            parents.filter(|parent| parent != id).any(|parent| left.contains(&parent))
+            parents
+                .filter(|parent| parent != id)
+                .any(|parent| left.contains(&parent))
         };
         // Tables that name each other in a circle have no order: the deletion's is as good as any.
         let next = left.iter().position(|id| !waits(id)).unwrap_or(0);
@@ -168,7 +170,10 @@ fn order(graph: &Graph) -> Vec<TableId> {
 
 /// The place of a table, from 1; 0 where it is not archived.
 fn place(order: &[TableId], id: TableId) -> usize {
-    order.iter().position(|other| *other == id).map_or(0, |index| index + 1)
+    order
+        .iter()
+        .position(|other| *other == id)
+        .map_or(0, |index| index + 1)
 }
 
 fn key_of(table: &Table, dialect: Dialect) -> String {
@@ -184,12 +189,25 @@ fn uppers(graph: &Graph, id: TableId, dialect: Dialect) -> Vec<String> {
     let [key] = &table.key[..] else {
         return Vec::new();
     };
-    let edges = table.edges.iter().filter(|edge| edge.parent == id && edge.names_key(graph));
-    let links = graph.links_within(&table.name).map(|link| &link.parent.name);
+    let edges = table
+        .edges
+        .iter()
+        .filter(|edge| edge.parent == id && edge.names_key(graph));
+    let links = graph
+        .links_within(&table.name)
+        .map(|link| &link.parent.name);
     let families = graph.rules.iter().filter(|rule| rule.root == id);
-    let members = families.filter_map(|rule| rule.timed.as_ref()).flat_map(|timed| &timed.members);
-    let families = members.filter(|member| member.table == id).flat_map(|member| &member.family);
-    let mut names: Vec<&String> = edges.map(|edge| &edge.column.name).chain(links).chain(families).collect();
+    let members = families
+        .filter_map(|rule| rule.timed.as_ref())
+        .flat_map(|timed| &timed.members);
+    let families = members
+        .filter(|member| member.table == id)
+        .flat_map(|member| &member.family);
+    let mut names: Vec<&String> = edges
+        .map(|edge| &edge.column.name)
+        .chain(links)
+        .chain(families)
+        .collect();
     names.retain(|name| **name != key.name);
     names.sort();
     names.dedup();
@@ -204,12 +222,26 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
     let ident = |name: &str| dialect.ident(name);
     let mut unknown = Vec::new();
     let mut steps = Vec::new();
-    for id in order.iter().filter(|id| is_archived(id) && **id != rule.root) {
+    for id in order
+        .iter()
+        .filter(|id| is_archived(id) && **id != rule.root)
+    {
         let table = graph.table(*id);
-        let parents = || table.parents().filter(|edge| edge.parent != *id && rule.order.contains(&edge.parent));
+        let parents = || {
+            table
+                .parents()
+                .filter(|edge| edge.parent != *id && rule.order.contains(&edge.parent))
+        };
         let edges: Vec<EdgeView> = parents()
             .filter(|edge| is_archived(&edge.parent))
-            .map(|edge| edge_view(edge, place(order, edge.parent), archived(edge.parent), dialect))
+            .map(|edge| {
+                edge_view(
+                    edge,
+                    place(order, edge.parent),
+                    archived(edge.parent),
+                    dialect,
+                )
+            })
             .collect();
         let mut family = family(rule, *id, dialect);
         if family.is_empty() && !has_root && rule.hierarchy.is_empty() && root.key.len() == 1 {
@@ -229,7 +261,11 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
         });
     }
     let relations = || rule.hierarchy.iter().filter(|link| link.table != rule.root);
-    unknown.extend(relations().filter(|link| !is_archived(&link.table)).map(|link| graph.table(link.table).name.as_str()));
+    unknown.extend(
+        relations()
+            .filter(|link| !is_archived(&link.table))
+            .map(|link| graph.table(link.table).name.as_str()),
+    );
     if !has_root && !rule.hierarchy.is_empty() {
         unknown.insert(0, root.name.as_str());
     }
@@ -238,7 +274,9 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
     RuleView {
         name: rule.name.clone(),
         literal: dialect.text(&rule.name),
-        unknown: unknown.first().map_or_else(String::new, |name| super::escaped(dialect, name)),
+        unknown: unknown
+            .first()
+            .map_or_else(String::new, |name| super::escaped(dialect, name)),
         root: if has_root { place(order, rule.root) } else { 0 },
         root_archive: archived(rule.root),
         root_name: super::escaped(dialect, &root.name),
@@ -246,7 +284,11 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
         key_text: key_text(root, dialect),
         conditions: match rule.timed {
             Some(_) => Vec::new(),
-            None => rule.candidates.iter().map(|it| dialect.condition_of("t", it)).collect(),
+            None => rule
+                .candidates
+                .iter()
+                .map(|it| dialect.condition_of("t", it))
+                .collect(),
         },
         timed: rule.timed.is_some(),
         links: relations()
@@ -258,8 +300,14 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
             })
             .collect(),
         within: match rule.timed {
-            Some(_) => family(rule, rule.root, dialect).into_iter().filter(|column| *column != key).collect(),
-            None => rule.links_within().map(|link| ident(&link.parent.name)).collect(),
+            Some(_) => family(rule, rule.root, dialect)
+                .into_iter()
+                .filter(|column| *column != key)
+                .collect(),
+            None => rule
+                .links_within()
+                .map(|link| ident(&link.parent.name))
+                .collect(),
         },
         steps,
         key,
@@ -270,7 +318,9 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
 /// The columns of a table that name the root of a family, where the rule says so.
 fn family(rule: &Rule, id: TableId, dialect: Dialect) -> Vec<String> {
     let members = rule.timed.iter().flat_map(|timed| &timed.members);
-    let columns = members.filter(|member| member.table == id).flat_map(|member| &member.family);
+    let columns = members
+        .filter(|member| member.table == id)
+        .flat_map(|member| &member.family);
     columns.map(|column| dialect.ident(column)).collect()
 }
 
@@ -290,7 +340,11 @@ fn edge_view(edge: &Edge, place: usize, archive: String, dialect: Dialect) -> Ed
 
 /// The key of row `t` of a table as the ledger writes it.
 fn key_text(table: &Table, dialect: Dialect) -> String {
-    let columns: Vec<String> = table.key.iter().map(|key| format!("t.{}", dialect.ident(&key.name))).collect();
+    let columns: Vec<String> = table
+        .key
+        .iter()
+        .map(|key| format!("t.{}", dialect.ident(&key.name)))
+        .collect();
     match (dialect, &columns[..]) {
         (Dialect::Postgres, [column]) => format!("{column}::text"),
         (Dialect::Postgres, columns) => format!("jsonb_build_array({})::text", columns.join(", ")),
@@ -322,16 +376,27 @@ fn holds(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) -> Vec
     };
     let root = graph.table(rule.root);
     let Some(timed) = &rule.timed else {
-        let conditions = rule.candidates.iter().map(|it| dialect.condition_of("t", it)).collect();
+        let conditions = rule
+            .candidates
+            .iter()
+            .map(|it| dialect.condition_of("t", it))
+            .collect();
         let is_archived = order.contains(&rule.root);
         return is_archived
             .then(|| hold(rule.root, key_text(root, dialect), conditions))
             .into_iter()
             .collect();
     };
-    let members = timed.members.iter().filter(|member| order.contains(&member.table));
+    let members = timed
+        .members
+        .iter()
+        .filter(|member| order.contains(&member.table));
     let held = members.map(|member| {
-        let mut columns: Vec<String> = member.family.iter().map(|name| format!("t.{}", dialect.ident(name))).collect();
+        let mut columns: Vec<String> = member
+            .family
+            .iter()
+            .map(|name| format!("t.{}", dialect.ident(name)))
+            .collect();
         let key = format!("t.{}", key_of(root, dialect));
         if member.table == rule.root && !columns.contains(&key) {
             columns.push(key);

@@ -155,15 +155,17 @@ BEGIN
 END;
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
--- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done.
+-- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the
+-- run at whose end this prunes, or 0.
 --# create procedure {{ control }}.archive_step
-CREATE PROCEDURE {{ control }}.archive_step(IN p_action varchar(20), IN p_by_run bigint, IN p_only bigint, IN p_before datetime(6), INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
+CREATE PROCEDURE {{ control }}.archive_step(IN p_by_run bigint, IN p_only bigint, IN p_before datetime(6), INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
 SQL SECURITY DEFINER
 COMMENT 'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body @body@]'
 BEGIN
-    DECLARE v_table varchar(64);
-    DECLARE v_last  bigint;
-    DECLARE v_at    datetime(6);
+    DECLARE v_action varchar(20) DEFAULT IF(p_by_run = 0, 'DROPPED', 'PRUNED');
+    DECLARE v_table  varchar(64);
+    DECLARE v_last   bigint;
+    DECLARE v_at     datetime(6);
     SET o_rows = 0;
     IF io_place = 0 THEN
         IF p_only IS NULL THEN
@@ -203,13 +205,13 @@ BEGIN
             SET u.table_rows = u.table_rows + o_rows,
                 u.done_at = UTC_TIMESTAMP(6)
             WHERE u.run_id = io_run
-              AND u.action = p_action
+              AND u.action = v_action
               AND u.by_run = p_by_run
               AND u.table_name = v_table
               AND u.done_by = USER();
             IF ROW_COUNT() = 0 THEN
                 INSERT INTO {{ control }}.unarchived (run_id, action, by_run, table_name, table_rows, done_by, done_at)
-                VALUES (io_run, p_action, p_by_run, v_table, o_rows, USER(), UTC_TIMESTAMP(6));
+                VALUES (io_run, v_action, p_by_run, v_table, o_rows, USER(), UTC_TIMESTAMP(6));
             END IF;
         END IF;
         SET io_after = COALESCE(v_last, 0);
@@ -252,7 +254,7 @@ BEGIN
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL DO
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL {{ control }}.archive_step('PRUNED', p_run, NULL, v_before, v_run, v_place, v_after, v_rows);
+        CALL {{ control }}.archive_step(p_run, NULL, v_before, v_run, v_place, v_after, v_rows);
         COMMIT;
         SET v_sum = v_sum + v_rows;
         CALL {{ control }}.window_state(p_run, v_state);
@@ -319,7 +321,7 @@ BEGIN
         WHILE v_run IS NOT NULL DO
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL {{ control }}.archive_step('DROPPED', 0, v_only, v_before, v_run, v_place, v_after, v_rows);
+            CALL {{ control }}.archive_step(0, v_only, v_before, v_run, v_place, v_after, v_rows);
             COMMIT;
             SET v_sum = v_sum + v_rows;
         END WHILE;

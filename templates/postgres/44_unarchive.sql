@@ -165,17 +165,28 @@ COMMENT ON FUNCTION {{ control }}.archive_list(jsonb) IS
     'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive from end to end, unless a run is named. Examples: SELECT {{ control }}.archive_list(); SELECT {{ control }}.archive_list(''{"older_than": "90d"}''); [body @body@]';
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
--- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done.
+-- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the
+-- run at whose end this prunes, or 0.
 --# create function {{ control }}.archive_step
-CREATE OR REPLACE FUNCTION {{ control }}.archive_step(p_action text, p_by_run bigint, p_only bigint, p_before timestamptz, INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
+CREATE OR REPLACE FUNCTION {{ control }}.archive_step(p_by_run bigint, p_only bigint, p_before timestamptz, INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
-    v_table text;
-    v_last  bigint;
+    v_action constant text := CASE WHEN p_by_run = 0 THEN 'DROPPED' ELSE 'PRUNED' END;
+    v_table  text;
+    v_last   bigint;
 BEGIN
+    -- Whoever may call this alone may drop rows, but not in the name of a run.
+    IF p_by_run <> 0 AND (
+        p_only IS NOT NULL
+        OR (p_before <= {{ control }}.archive_cutoff(p_by_run)) IS NOT TRUE
+        OR NOT EXISTS (SELECT FROM {{ control }}.run AS r WHERE r.run_id = p_by_run AND r.backend_pid = pg_backend_pid())
+    ) THEN
+        RAISE EXCEPTION 'run % does not prune', p_by_run
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.archive_drop(…) drops archived rows.';
+    END IF;
     o_rows := 0;
     IF io_place = 0 THEN
         io_run := CASE WHEN p_only IS NULL THEN {{ control }}.archive_next(io_run) WHEN io_run = 0 THEN p_only END;
@@ -212,13 +223,13 @@ BEGIN
         SET table_rows = u.table_rows + o_rows,
             done_at = clock_timestamp()
         WHERE u.run_id = io_run
-          AND u.action = p_action
+          AND u.action = v_action
           AND u.by_run = p_by_run
           AND u.table_name = v_table
           AND u.done_by = session_user;
         IF NOT FOUND THEN
             INSERT INTO {{ control }}.unarchived (run_id, action, by_run, table_name, table_rows)
-            VALUES (io_run, p_action, p_by_run, v_table, o_rows);
+            VALUES (io_run, v_action, p_by_run, v_table, o_rows);
         END IF;
     END IF;
     io_after := coalesce(v_last, 0);
@@ -232,7 +243,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.archive_step
-COMMENT ON FUNCTION {{ control }}.archive_step(text, bigint, bigint, timestamptz, bigint, integer, bigint) IS
+COMMENT ON FUNCTION {{ control }}.archive_step(bigint, bigint, timestamptz, bigint, integer, bigint) IS
     'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body @body@]';
 
 -- archive_cutoff: the instant before which the last row of a run must have been archived, so that a run prunes it.
@@ -288,7 +299,7 @@ BEGIN
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL AND {{ control }}.archive_goes_on(p_run, v_sum) LOOP
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
         INTO v_run, v_place, v_after, v_rows
-        FROM {{ control }}.archive_step('PRUNED', p_run, NULL, v_before, v_run, v_place, v_after) AS s;
+        FROM {{ control }}.archive_step(p_run, NULL, v_before, v_run, v_place, v_after) AS s;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         v_sum := v_sum OPERATOR(pg_catalog.+) v_rows;
@@ -354,7 +365,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
         INTO v_run, v_place, v_after, v_rows
-        FROM {{ control }}.archive_step('DROPPED', 0, v_only, v_before, v_run, v_place, v_after) AS s;
+        FROM {{ control }}.archive_step(0, v_only, v_before, v_run, v_place, v_after) AS s;
         v_sum := v_sum OPERATOR(pg_catalog.+) v_rows;
     END LOOP;
     p_result := pg_catalog.json_build_object(

@@ -208,7 +208,10 @@ fn contents(installation: &mut Installation, archive: bool) -> Rows {
         } else {
             table.to_owned()
         };
-        let sql = format!("SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1", values.join(", "));
+        let sql = format!(
+            "SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1",
+            values.join(", ")
+        );
         rows.insert(table.to_owned(), installation.texts(&sql));
     }
     rows
@@ -288,7 +291,9 @@ fn what_was_archived_comes_back(dialect: Dialect) {
     assert_eq!(contents(&mut windrow, false), before);
 
     // The rest of the run: all is as it was, and stays.
-    let back = windrow.call("archive_restore", json!({"run": first})).expect("the rest");
+    let back = windrow
+        .call("archive_restore", json!({"run": first}))
+        .expect("the rest");
     assert_eq!(back["not_archived"], json!([]), "{back}");
     assert_eq!(back["not_held"], 1, "{back}");
     assert_eq!(contents(&mut windrow, false), whole);
@@ -332,7 +337,10 @@ fn what_makes_no_sense_is_refused(windrow: &mut Installation, run: i64) {
     }
     for (options, word) in [
         (json!({}), "run and older_than"),
-        (json!({"run": run, "older_than": "1d"}), "run and older_than"),
+        (
+            json!({"run": run, "older_than": "1d"}),
+            "run and older_than",
+        ),
         (json!({"run": 99}), "99"),
         (json!({"older_than": "soon"}), "soon"),
     ] {
@@ -347,7 +355,10 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     load(&mut windrow);
     windrow.arm();
     let first = run(&mut windrow);
-    let total: i64 = all().iter().map(|rows| i64::try_from(*rows).expect("small")).sum();
+    let total: i64 = all()
+        .iter()
+        .map(|rows| i64::try_from(*rows).expect("small"))
+        .sum();
     files_hold_every_row(&mut windrow, first);
 
     // The ledger keeps a run as long as rows of it are archived.
@@ -366,10 +377,15 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     // What is young enough stays, and where nothing is said, all does.
     setting(&mut windrow, "archive_days", 1);
     run(&mut windrow);
-    assert_eq!(windrow.call("archive_list", json!({})).expect("a list")["rows"], total);
+    assert_eq!(
+        windrow.call("archive_list", json!({})).expect("a list")["rows"],
+        total
+    );
     setting(&mut windrow, "archive_days", 0);
     for (table, _) in TABLES {
-        windrow.execute(&format!("UPDATE W.archive_{table} SET windrow_archived_at = '{old}'"));
+        windrow.execute(&format!(
+            "UPDATE W.archive_{table} SET windrow_archived_at = '{old}'"
+        ));
     }
     run(&mut windrow);
     let list = windrow.call("archive_list", json!({"older_than": "1d"}));
@@ -386,8 +402,12 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     assert_eq!(dry["archive_pruned"], 0, "{dry}");
     let pruned = windrow.run(json!({})).expect("a run");
     assert_eq!(pruned["archive_pruned"], total, "{pruned}");
-    assert_eq!(windrow.call("archive_list", json!({})).expect("a list")["rows"], 0);
-    let noted = format!("SELECT count(*) FROM W.unarchived WHERE run_id = {first} AND action = 'PRUNED'");
+    assert_eq!(
+        windrow.call("archive_list", json!({})).expect("a list")["rows"],
+        0
+    );
+    let noted =
+        format!("SELECT count(*) FROM W.unarchived WHERE run_id = {first} AND action = 'PRUNED'");
     assert_eq!(windrow.number(&noted), 11);
     assert_eq!(windrow.number(&known), 1);
     run(&mut windrow);
@@ -434,11 +454,18 @@ fn files_hold_every_row(windrow: &mut Installation, run: i64) {
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{text}");
     assert_eq!(fs::read_dir(to).expect("a folder").count(), TABLES.len());
-    let file = |table: &str| fs::read_to_string(format!("{to}/archive_{table}.csv")).expect("a file");
+    let file =
+        |table: &str| fs::read_to_string(format!("{to}/archive_{table}.csv")).expect("a file");
     let shots = file("shot");
     let lines: Vec<&str> = shots.lines().collect();
-    assert_eq!(lines[0], "windrow_run_id,windrow_row_id,windrow_archived_at,name,part,body");
-    assert!(lines[1].ends_with(",a,1,") && lines[2].ends_with(",\"a, \"\"b\"\"\",1,x"), "{shots}");
+    assert_eq!(
+        lines[0],
+        "windrow_run_id,windrow_row_id,windrow_archived_at,name,part,body"
+    );
+    assert!(
+        lines[1].ends_with(",a,1,") && lines[2].ends_with(",\"a, \"\"b\"\"\",1,x"),
+        "{shots}"
+    );
     let events = file("event");
     assert!(events.contains(",\\x00ff0a275c2c22\n"), "{events}");
     // An empty value and none are not the same.
@@ -449,10 +476,19 @@ fn files_hold_every_row(windrow: &mut Installation, run: i64) {
     assert!(events.contains(empty) && events.contains(none), "{events}");
     assert!(file("mail").contains(",\"\"\n"));
     let leaves = file("leaf");
-    assert!(leaves.contains("\"it's \"\"quoted\"\", two\nlines\",\\x00ff0a275c2c22"), "{leaves}");
-    assert!(leaves.contains("漢字 😀") && leaves.contains(",2020-02-29,"), "{leaves}");
+    assert!(
+        leaves.contains("\"it's \"\"quoted\"\", two\nlines\",\\x00ff0a275c2c22"),
+        "{leaves}"
+    );
+    assert!(
+        leaves.contains("漢字 😀") && leaves.contains(",2020-02-29,"),
+        "{leaves}"
+    );
     if windrow.dialect != Dialect::Postgres {
-        assert!(leaves.contains("\\x0155,\"b,ad\",\"a,c\",") && leaves.contains(",0.1,"), "{leaves}");
+        assert!(
+            leaves.contains("\\x0155,\"b,ad\",\"a,c\",") && leaves.contains(",0.1,"),
+            "{leaves}"
+        );
     }
 
     let again = command(&["--run", &number, "--to", to]);

@@ -1266,6 +1266,7 @@ BEGIN
             ('tally_up'),
             ('throttle'),
             ('verify'),
+            ('workflow_instances_archived'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
             ('workflow_instances_next'),
@@ -1398,4 +1399,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 44107dc1519a]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 8296193a7cf4]';

@@ -147,16 +147,27 @@ COMMENT ON FUNCTION windrow_yworkflow.archive_list(jsonb) IS
     'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive from end to end, unless a run is named. Examples: SELECT windrow_yworkflow.archive_list(); SELECT windrow_yworkflow.archive_list(''{"older_than": "90d"}''); [body 4768a84b5257]';
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
--- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_step(p_action text, p_by_run bigint, p_only bigint, p_before timestamptz, INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
+-- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the
+-- run at whose end this prunes, or 0.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_step(p_by_run bigint, p_only bigint, p_before timestamptz, INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
-    v_table text;
-    v_last  bigint;
+    v_action constant text := CASE WHEN p_by_run = 0 THEN 'DROPPED' ELSE 'PRUNED' END;
+    v_table  text;
+    v_last   bigint;
 BEGIN
+    -- Whoever may call this alone may drop rows, but not in the name of a run.
+    IF p_by_run <> 0 AND (
+        p_only IS NOT NULL
+        OR (p_before <= windrow_yworkflow.archive_cutoff(p_by_run)) IS NOT TRUE
+        OR NOT EXISTS (SELECT FROM windrow_yworkflow.run AS r WHERE r.run_id = p_by_run AND r.backend_pid = pg_backend_pid())
+    ) THEN
+        RAISE EXCEPTION 'run % does not prune', p_by_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.archive_drop(…) drops archived rows.';
+    END IF;
     o_rows := 0;
     IF io_place = 0 THEN
         io_run := CASE WHEN p_only IS NULL THEN windrow_yworkflow.archive_next(io_run) WHEN io_run = 0 THEN p_only END;
@@ -191,13 +202,13 @@ BEGIN
         SET table_rows = u.table_rows + o_rows,
             done_at = clock_timestamp()
         WHERE u.run_id = io_run
-          AND u.action = p_action
+          AND u.action = v_action
           AND u.by_run = p_by_run
           AND u.table_name = v_table
           AND u.done_by = session_user;
         IF NOT FOUND THEN
             INSERT INTO windrow_yworkflow.unarchived (run_id, action, by_run, table_name, table_rows)
-            VALUES (io_run, p_action, p_by_run, v_table, o_rows);
+            VALUES (io_run, v_action, p_by_run, v_table, o_rows);
         END IF;
     END IF;
     io_after := coalesce(v_last, 0);
@@ -210,8 +221,8 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.archive_step(text, bigint, bigint, timestamptz, bigint, integer, bigint) IS
-    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body 5d9281deec8c]';
+COMMENT ON FUNCTION windrow_yworkflow.archive_step(bigint, bigint, timestamptz, bigint, integer, bigint) IS
+    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body 2ee4e2d4f154]';
 
 -- archive_cutoff: the instant before which the last row of a run must have been archived, so that a run prunes it.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_cutoff(p_run bigint)
@@ -261,7 +272,7 @@ BEGIN
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL AND windrow_yworkflow.archive_goes_on(p_run, v_sum) LOOP
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
         INTO v_run, v_place, v_after, v_rows
-        FROM windrow_yworkflow.archive_step('PRUNED', p_run, NULL, v_before, v_run, v_place, v_after) AS s;
+        FROM windrow_yworkflow.archive_step(p_run, NULL, v_before, v_run, v_place, v_after) AS s;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         v_sum := v_sum OPERATOR(pg_catalog.+) v_rows;
@@ -269,7 +280,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.archive_prune(bigint) IS
-    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body 591e3edd64a8]';
+    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body a83b47baa4af]';
 
 -- archive_drop: archived rows of a run, or of all old ones, for good.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_drop_begin(p_options jsonb, OUT o_run bigint, OUT o_before timestamptz, OUT o_dry_run boolean, OUT o_found json)
@@ -323,7 +334,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
         INTO v_run, v_place, v_after, v_rows
-        FROM windrow_yworkflow.archive_step('DROPPED', 0, v_only, v_before, v_run, v_place, v_after) AS s;
+        FROM windrow_yworkflow.archive_step(0, v_only, v_before, v_run, v_place, v_after) AS s;
         v_sum := v_sum OPERATOR(pg_catalog.+) v_rows;
     END LOOP;
     p_result := pg_catalog.json_build_object(
@@ -334,7 +345,31 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.archive_drop(jsonb, json) IS
-    'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else. Examples: CALL windrow_yworkflow.archive_drop(''{"run": 17}''); CALL windrow_yworkflow.archive_drop(''{"older_than": "90d", "dry_run": true}''); [body 3ac70b71ae64]';
+    'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else. Examples: CALL windrow_yworkflow.archive_drop(''{"run": 17}''); CALL windrow_yworkflow.archive_drop(''{"older_than": "90d", "dry_run": true}''); [body 6e43c83e76ca]';
+
+-- workflow_instances_archived: the archived rows of families, found along the edges of the spec in the archive of one run.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_archived(p_run bigint, p_keys text[])
+RETURNS TABLE (place integer, row_id bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_1    bigint[];
+BEGIN
+    v_1 := ARRAY(
+        SELECT t.windrow_row_id
+        FROM windrow_yworkflow."archive_persistent_attribute" AS t
+        WHERE t.windrow_run_id = p_run
+          AND (
+              t."workflow_instance_id" = ANY (p_keys::integer[])
+          )
+    );
+    RETURN QUERY
+    SELECT 1, f.row_id FROM unnest(v_1) AS f(row_id);
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_archived(bigint, text[]) IS
+    'The archived rows of run p_run that belong to the families p_keys: the place of the table in the order of a restoration, and windrow_row_id. [body 5eef38d7b0d5]';
 
 -- archive_put: rows go from an archive back into their table, in one statement, and as many come in as leave.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
@@ -432,10 +467,6 @@ BEGIN
         IF v_rule <> ALL (ARRAY['workflow_instances']) THEN
             RAISE EXCEPTION 'rule % archives nothing', v_rule USING ERRCODE = '22023', HINT = 'The rules that do are: ' || array_to_string(ARRAY['workflow_instances'], ', ') || '.';
         END IF;
-        IF v_rule = 'workflow_instances' THEN
-            RAISE EXCEPTION 'the families of rule workflow_instances cannot be told apart in the archive: workflow_instance'
-                USING ERRCODE = '22023', HINT = 'That table, or what its rows belong to, is not archived, or has no family. Restore the whole run.';
-        END IF;
     END IF;
     IF windrow_yworkflow.archive_last(v_run) IS NULL THEN
         RAISE EXCEPTION 'no rows of run % are archived', v_run
@@ -455,7 +486,17 @@ BEGIN
     IF v_keys IS NULL THEN
         v_1 := ARRAY(SELECT a.windrow_row_id FROM windrow_yworkflow."archive_persistent_attribute" AS a WHERE a.windrow_run_id = v_run ORDER BY a.windrow_row_id LIMIT v_most + 1);
     END IF;
+    IF v_rule = 'workflow_instances' THEN
+        SELECT
+            coalesce(array_agg(f.row_id ORDER BY f.row_id) FILTER (WHERE f.place = 1), '{}')
+        INTO v_1
+        FROM windrow_yworkflow.workflow_instances_archived(v_run, v_keys) AS f;
+    END IF;
     v_total := cardinality(v_1);
+    IF v_total = 0 THEN
+        RAISE EXCEPTION 'run % has no archived rows of these families', v_run
+            USING ERRCODE = '22023', HINT = 'SELECT windrow_yworkflow.archive_list() has the runs with archived rows.';
+    END IF;
     IF v_total > v_most THEN
         RAISE EXCEPTION 'more rows than one transaction should bring back: max_rows is %', v_most
             USING ERRCODE = '54000', HINT = 'Restore families by their keys, or raise the limit: {"max_rows": 2000000}.';
@@ -494,4 +535,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_restore(jsonb) IS
-    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body 70fe02ccb6de]';
+    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body f36e9f9582c9]';

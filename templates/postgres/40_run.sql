@@ -649,6 +649,7 @@ BEGIN
     p_result := {{ control }}.run_end(v_run, v_reasons);
     COMMIT;
 {%- if archives %}
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     CALL {{ control }}.archive_prune(v_run);
     p_result := {{ control }}.run_result(v_run);
 {%- endif %}

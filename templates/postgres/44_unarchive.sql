@@ -294,7 +294,6 @@ DECLARE
     v_rows   bigint;
     v_sum    bigint := 0;
 BEGIN
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_before := {{ control }}.archive_cutoff(p_run);
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL AND {{ control }}.archive_goes_on(p_run, v_sum) LOOP
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
@@ -486,6 +485,30 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_archived(bigint, text[]) IS
     'The archived rows of run p_run that belong to the families p_keys: the place of the table in the order of a restoration, and windrow_row_id. [body @body@]';
 {% endif %}{% endfor %}
+-- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since.
+--# create function {{ control }}.archive_gap
+CREATE OR REPLACE FUNCTION {{ control }}.archive_gap(p_run bigint)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s: %s rows were deleted, %s of them are archived and %s have left the archive', a.name, coalesce(d.rows, 0), a.rows, u.rows)
+    FROM (
+        VALUES
+{%- for archive in archives %}
+            ({{ loop.index }}, {{ archive.table_literal }}, ARRAY[{{ archive.rule_literals }}], (SELECT count(*) FROM {{ archive.archive }} AS x WHERE x.windrow_run_id = p_run)){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ) AS a(position, name, rules, rows)
+    CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) FROM {{ control }}.run_table AS t WHERE t.run_id = p_run AND t.rule = ANY (a.rules) AND t.table_name = a.name) AS d(rows)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(x.table_rows), 0) FROM {{ control }}.unarchived AS x WHERE x.run_id = p_run AND x.table_name = a.name) AS u(rows)
+    WHERE a.rows + u.rows <> coalesce(d.rows, 0)
+    ORDER BY a.position
+    LIMIT 1;
+$windrow$;
+--# comment on function {{ control }}.archive_gap
+COMMENT ON FUNCTION {{ control }}.archive_gap(bigint) IS
+    'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there. [body @body@]';
+
 -- archive_put: rows go from an archive back into their table, in one statement, and as many come in as leave.
 --# create function {{ control }}.archive_put
 CREATE OR REPLACE FUNCTION {{ control }}.archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
@@ -545,6 +568,7 @@ AS $windrow$
 DECLARE
     v_run    bigint;
     v_rule   text;
+    v_gap    text;
     v_keys   text[];
     v_key    text;
     v_most   bigint := 1000000;
@@ -605,6 +629,11 @@ BEGIN
     IF v_more > 0 THEN
         RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is not whole', v_more, v_run
             USING ERRCODE = '55000', HINT = 'windrow archive export writes what is left.';
+    END IF;
+    v_gap := {{ control }}.archive_gap(v_run);
+    IF v_gap IS NOT NULL THEN
+        RAISE EXCEPTION 'the archive of run % is not whole: %', v_run, v_gap
+            USING ERRCODE = '55000', HINT = 'Someone has changed the archive or the ledger by hand.';
     END IF;
     PERFORM {{ control }}.check_archive(v_rule);
 

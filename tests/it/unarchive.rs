@@ -183,36 +183,11 @@ INSERT INTO shot VALUES ('a', 1, NULL), ('a', 2, ''), ('a, \"b\"', 1, 'x'), ('a,
 type Rows = BTreeMap<String, Vec<String>>;
 
 fn contents(installation: &mut Installation, archive: bool) -> Rows {
-    let schema = match installation.dialect {
-        Dialect::Postgres => "'public'",
-        Dialect::Mysql | Dialect::Mariadb => "DATABASE()",
-    };
+    let prefix = if archive { "W.archive_" } else { "" };
     let mut rows = Rows::new();
     for (table, _) in TABLES {
-        let columns = installation.texts(&format!(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY column_name"
-        ));
-        let values: Vec<String> = columns
-            .iter()
-            .map(|column| match installation.dialect {
-                Dialect::Postgres => format!(
-                    "coalesce(encode(convert_to(\"{column}\"::text, 'UTF8'), 'hex'), 'none')"
-                ),
-                Dialect::Mysql | Dialect::Mariadb => {
-                    format!("COALESCE(HEX(CAST(`{column}` AS BINARY)), 'none')")
-                }
-            })
-            .collect();
-        let from = if archive {
-            format!("W.archive_{table}")
-        } else {
-            table.to_owned()
-        };
-        let sql = format!(
-            "SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1",
-            values.join(", ")
-        );
-        rows.insert(table.to_owned(), installation.texts(&sql));
+        let texts = installation.bytes(table, &format!("{prefix}{table}"));
+        rows.insert(table.to_owned(), texts);
     }
     rows
 }
@@ -391,7 +366,18 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     let list = windrow.call("archive_list", json!({"older_than": "1d"}));
     assert_eq!(list.expect("a list")["rows"], total);
 
+    // Whatever the session prefers.
+    windrow.execute(match dialect {
+        Dialect::Postgres => "SET default_transaction_isolation = 'repeatable read'",
+        Dialect::Mysql | Dialect::Mariadb => "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    });
     // A run whose rows are not all there cannot be restored.
+    windrow.execute("UPDATE W.archive_note SET windrow_run_id = 98 WHERE body = 'x'");
+    let error = refused(windrow.call("archive_restore", json!({"run": first})));
+    assert!(error.contains("not whole: table note"), "{error}");
+    windrow.execute(&format!(
+        "UPDATE W.archive_note SET windrow_run_id = {first} WHERE body = 'x'"
+    ));
     windrow.execute(&format!("INSERT INTO W.unarchived (run_id, action, table_name, table_rows, done_by, done_at) VALUES ({first}, 'DROPPED', 'node', 1, 'me', '2020-01-01')"));
     let error = refused(windrow.call("archive_restore", json!({"run": first})));
     assert!(error.contains("not whole"), "{error}");

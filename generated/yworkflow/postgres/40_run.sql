@@ -553,6 +553,7 @@ BEGIN
     END LOOP;
     p_result := windrow_yworkflow.run_end(v_run, v_reasons);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     CALL windrow_yworkflow.archive_prune(v_run);
     p_result := windrow_yworkflow.run_result(v_run);
     IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
@@ -566,7 +567,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body 41a861e70aa2]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body cddadfc852f3]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.preview(p_options jsonb DEFAULT '{}')
@@ -1201,6 +1202,7 @@ BEGIN
             ('archive_cutoff'),
             ('archive_drop'),
             ('archive_drop_begin'),
+            ('archive_gap'),
             ('archive_goes_on'),
             ('archive_keep'),
             ('archive_last'),
@@ -1399,4 +1401,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 8296193a7cf4]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body e45f9d08bdb7]';

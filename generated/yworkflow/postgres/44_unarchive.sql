@@ -267,7 +267,6 @@ DECLARE
     v_rows   bigint;
     v_sum    bigint := 0;
 BEGIN
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_before := windrow_yworkflow.archive_cutoff(p_run);
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL AND windrow_yworkflow.archive_goes_on(p_run, v_sum) LOOP
         SELECT s.io_run, s.io_place, s.io_after, s.o_rows
@@ -280,7 +279,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.archive_prune(bigint) IS
-    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body a83b47baa4af]';
+    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body 8b640b0f0b38]';
 
 -- archive_drop: archived rows of a run, or of all old ones, for good.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_drop_begin(p_options jsonb, OUT o_run bigint, OUT o_before timestamptz, OUT o_dry_run boolean, OUT o_found json)
@@ -371,6 +370,26 @@ $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_archived(bigint, text[]) IS
     'The archived rows of run p_run that belong to the families p_keys: the place of the table in the order of a restoration, and windrow_row_id. [body 5eef38d7b0d5]';
 
+-- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_gap(p_run bigint)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s: %s rows were deleted, %s of them are archived and %s have left the archive', a.name, coalesce(d.rows, 0), a.rows, u.rows)
+    FROM (
+        VALUES
+            (1, 'persistent_attribute', ARRAY['workflow_instances'], (SELECT count(*) FROM windrow_yworkflow."archive_persistent_attribute" AS x WHERE x.windrow_run_id = p_run))
+    ) AS a(position, name, rules, rows)
+    CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) FROM windrow_yworkflow.run_table AS t WHERE t.run_id = p_run AND t.rule = ANY (a.rules) AND t.table_name = a.name) AS d(rows)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(x.table_rows), 0) FROM windrow_yworkflow.unarchived AS x WHERE x.run_id = p_run AND x.table_name = a.name) AS u(rows)
+    WHERE a.rows + u.rows <> coalesce(d.rows, 0)
+    ORDER BY a.position
+    LIMIT 1;
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.archive_gap(bigint) IS
+    'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there. [body a81f1e8a7089]';
+
 -- archive_put: rows go from an archive back into their table, in one statement, and as many come in as leave.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
 RETURNS bigint
@@ -427,6 +446,7 @@ AS $windrow$
 DECLARE
     v_run    bigint;
     v_rule   text;
+    v_gap    text;
     v_keys   text[];
     v_key    text;
     v_most   bigint := 1000000;
@@ -479,6 +499,11 @@ BEGIN
     IF v_more > 0 THEN
         RAISE EXCEPTION '% rows of run % were dropped from the archive: what is left is not whole', v_more, v_run
             USING ERRCODE = '55000', HINT = 'windrow archive export writes what is left.';
+    END IF;
+    v_gap := windrow_yworkflow.archive_gap(v_run);
+    IF v_gap IS NOT NULL THEN
+        RAISE EXCEPTION 'the archive of run % is not whole: %', v_run, v_gap
+            USING ERRCODE = '55000', HINT = 'Someone has changed the archive or the ledger by hand.';
     END IF;
     PERFORM windrow_yworkflow.check_archive(v_rule);
 
@@ -535,4 +560,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_restore(jsonb) IS
-    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body f36e9f9582c9]';
+    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body 1e4f793fa1fc]';

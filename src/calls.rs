@@ -173,6 +173,18 @@ impl Calls {
         format!("SELECT 1 FROM {}.{table} LIMIT 1", self.control)
     }
 
+    /// The rows of an archive table in its order, of one run or of all.
+    pub fn archived(&self, table: &str, run: Option<u64>) -> String {
+        let table = self.dialect.ident(table);
+        let of_run = run.map_or(String::new(), |run| {
+            format!(" WHERE windrow_run_id = {run}")
+        });
+        format!(
+            "SELECT * FROM {}.{table}{of_run} ORDER BY windrow_run_id, windrow_row_id",
+            self.control
+        )
+    }
+
     /// Lets the uninstallation of this session drop archived rows.
     pub fn allow_drop(&self) -> &'static str {
         match self.dialect {

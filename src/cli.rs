@@ -137,6 +137,12 @@ pub enum Command {
     /// Example: windrow stamp specs/camunda7.toml --calculated --missing --dry-run
     Stamp(Stamp),
 
+    /// List, drop, restore or export what was archived
+    ///
+    /// Example: windrow archive list specs/yworkflow.toml
+    #[command(subcommand)]
+    Archive(Archive),
+
     /// Remove the files that deleted rows named
     ///
     /// Example: windrow artifacts drain specs/dolphinscheduler.toml --command 'ssh {host:name} rm -f -- {path:q}'
@@ -735,6 +741,112 @@ pub struct WindowSet {
     /// Windows, `always` or `never`
     #[arg(required = true)]
     pub windows: Vec<String>,
+}
+
+/// What to do with the archive.
+#[derive(Debug, Subcommand)]
+pub enum Archive {
+    /// List the runs of which rows are archived
+    ///
+    /// Counts every row of the archive, unless a run is named.
+    List(ArchiveList),
+    /// Delete archived rows of a run, or of all old ones, for good
+    ///
+    /// Lists what it would delete; with --yes it deletes it, in bounded transactions.
+    ///
+    /// Example: windrow archive drop specs/yworkflow.toml --older-than 90d --yes
+    Drop(ArchiveDrop),
+    /// Move archived rows back, of a run or of families of it
+    ///
+    /// All or nothing, in one transaction, parents before children. Holds are placed on what comes back, since it is due at
+    /// once: `windrow hold release` lets it go again.
+    ///
+    /// Example: windrow archive restore specs/yworkflow.toml --run 17 --key 4
+    Restore(ArchiveRestore),
+    /// Write archived rows as CSV
+    ///
+    /// One file for each table, or one table to stdout. NULL is nothing, an empty text "", and binary values are
+    /// hexadecimal (\\x00ff). Needs SELECT on the archive tables.
+    ///
+    /// Example: windrow archive export specs/yworkflow.toml --run 17 --to /srv/archive
+    Export(ArchiveExport),
+}
+
+/// Arguments of `archive restore`.
+#[derive(Debug, Args)]
+pub struct ArchiveRestore {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// The run that deleted the rows
+    #[arg(long, value_name = "RUN")]
+    pub run: u64,
+
+    /// Key of a root; may be given many times; without it, everything
+    #[arg(long = "key", value_name = "KEY")]
+    pub keys: Vec<String>,
+
+    /// The rule of the keys, where the spec has more than one
+    #[arg(long, requires = "keys")]
+    pub rule: Option<String>,
+
+    /// Refuse to bring back more rows than this in one transaction
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub max_rows: u64,
+}
+
+/// Arguments of `archive export`.
+#[derive(Debug, Args)]
+pub struct ArchiveExport {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Only the rows of this run
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<u64>,
+
+    /// Only this table
+    #[arg(long)]
+    pub table: Option<String>,
+
+    /// Folder to write the files to; without it, the only table goes to stdout
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+}
+
+/// Arguments of `archive list`.
+#[derive(Debug, Args)]
+pub struct ArchiveList {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// Only this run
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<u64>,
+}
+
+/// Arguments of `archive drop`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which_runs").required(true).args(["run", "older_than"])))]
+pub struct ArchiveDrop {
+    /// Which spec, which database, and how to show the answer
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// The rows of this run
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<u64>,
+
+    /// The rows of all runs whose last row was archived that long ago, e.g. 90d
+    #[arg(long, value_name = "DURATION")]
+    pub older_than: Option<String>,
+
+    /// Delete them
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// What to do with artifacts.

@@ -19,6 +19,7 @@ use crate::render;
 use crate::spec;
 use crate::ui::Ui;
 
+mod archive;
 mod artifacts;
 mod check;
 mod demo;
@@ -64,6 +65,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),
         Command::Demo(args) => demo::demo(&args, ui),
+        Command::Archive(args) => archive::archive(&args, ui),
         Command::Artifacts(args) => artifacts::artifacts(&args, ui),
     }
 }

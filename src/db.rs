@@ -1,12 +1,15 @@
 //! The live database, behind one small trait: it sends statements and reads the catalog, and never renders SQL
 //! of its own beyond catalog queries.
 
+use std::io::Write;
 use std::time::Duration;
 
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
+use crate::failure::Failure;
 
+mod csv;
 mod mysql;
 mod postgres;
 pub mod url;
@@ -40,6 +43,15 @@ pub trait Database: Send {
     /// Runs a statement outside a transaction block with text parameters (`$1`, `$2`, … on PostgreSQL, `?` on MySQL
     /// and MariaDB) and returns the rows of its first result set.
     fn query(&mut self, sql: &str, parameters: &[Option<&str>]) -> anyhow::Result<Vec<Row>>;
+
+    /// Writes the rows of a query as CSV while they come, tells `passed` now and then how many there were, and answers how
+    /// many there were in all. Binary values are hexadecimal (`\x00ff`), NULL is nothing and an empty text `""`.
+    fn export(
+        &mut self,
+        sql: &str,
+        out: &mut dyn Write,
+        passed: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<u64>;
 
     /// Reads what stands in a schema, or in a database of MySQL or MariaDB.
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog>;
@@ -78,6 +90,11 @@ impl Server {
             }
         }
     }
+}
+
+/// What was exported has no place to go to.
+fn not_written(error: std::io::Error) -> Failure {
+    Failure::new("cannot write what was read").caused_by(error)
 }
 
 /// Opens a session.

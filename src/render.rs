@@ -36,6 +36,7 @@ mod single;
 mod source;
 mod stamp;
 mod timed;
+mod unarchive;
 mod via;
 
 /// The template sources, by dialect folder and file name.
@@ -99,6 +100,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "42_stamp.sql",
         include_str!("../templates/postgres/42_stamp.sql"),
+    ),
+    (
+        "postgres",
+        "44_unarchive.sql",
+        include_str!("../templates/postgres/44_unarchive.sql"),
     ),
     (
         "postgres",
@@ -194,6 +200,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "42_stamp.sql",
         include_str!("../templates/mysql/42_stamp.sql"),
+    ),
+    (
+        "mysql",
+        "44_unarchive.sql",
+        include_str!("../templates/mysql/44_unarchive.sql"),
     ),
     (
         "mysql",
@@ -626,6 +637,16 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             &context,
         )?;
     }
+    if !view.archives.is_empty() {
+        let mut context = context.clone();
+        context.insert("unarchive", &unarchive::view(graph, dialect));
+        add(
+            "44_unarchive.sql",
+            "44_unarchive.sql",
+            "how rows leave the archive",
+            &context,
+        )?;
+    }
     add(
         "45_manage.sql",
         "45_manage.sql",
@@ -919,6 +940,8 @@ struct SpecView {
     archives: Vec<ArchiveView>,
     /// The rules with archives, as literals between commas.
     archiving_literals: String,
+    /// The first of them, which has the settings of the archive.
+    archiving_first: String,
     /// What an auditor may read where that is not the whole control schema.
     readable: Vec<String>,
     /// The same of what is made behind the grants.
@@ -1297,6 +1320,11 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
                 .extend(stamped(graph).map(|rule| format!("{}_stamp_step", rule.name)));
         }
     }
+    if archive::first(graph).is_some() {
+        auditor_routines.extend(archive::AUDITOR_ROUTINES.iter().map(ToString::to_string));
+        let of_operator = archive::operator_routines(dialect).iter();
+        operator_routines.extend(of_operator.map(ToString::to_string));
+    }
     let indexes_by_expression = indexes.iter().any(|index| index.expression);
     SpecView {
         maria: dialect == Dialect::Mariadb,
@@ -1349,6 +1377,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .collect(),
         archives: archive::views(graph, dialect),
         archiving_literals: archive::rules(graph, dialect),
+        archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),
         readable_later: Vec::new(),
         routines: Vec::new(),
@@ -1742,7 +1771,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             }
         })
         .collect();
-    let settings = settings::views(purge.rule, rule, dialect, graph.heartbeat.is_some());
+    let settings = settings::views(purge.rule, rule, graph, dialect);
     let report = |document: Document| -> Vec<FieldView> {
         rule.report
             .iter()

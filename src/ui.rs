@@ -2,7 +2,7 @@
 //!
 //! Colour decorates and never informs; a reader that went away (a closed pipe) is no error.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{BufWriter, IsTerminal, Write, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
@@ -34,6 +34,11 @@ impl Ui {
             let _ = out.write_all(b"\n");
         }
         let _ = out.flush();
+    }
+
+    /// Where data goes that is too much for one text.
+    pub fn stream() -> impl Write {
+        BufWriter::new(stdout())
     }
 
     /// Whether what reads the text can be expected to know more than ASCII, by the locale.

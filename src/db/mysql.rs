@@ -2,16 +2,18 @@
 //! two answers, the server says.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
 use mysql::{
-    Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value,
+    Column, Conn, DriverError, Error, MySqlError, Opts, OptsBuilder, Params, QueryResult, SslOpts,
+    Value,
 };
 
 use super::url::{Host, ServerKey, SslMode, Url};
-use super::{Cancel, Database, Row, Server};
+use super::{Cancel, Database, Row, Server, csv, not_written};
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
@@ -156,6 +158,38 @@ impl Database for Mysql {
         first_rows(result)
     }
 
+    fn export(
+        &mut self,
+        sql: &str,
+        out: &mut dyn Write,
+        passed: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<u64> {
+        // Prepared, for the values as they are: as texts, floating-point numbers lose their last digits.
+        let mut result = self
+            .connection
+            .exec_iter(sql, Params::Empty)
+            .map_err(statement_failure)?;
+        let columns = result.columns().as_ref().to_vec();
+        let names: Vec<_> = columns.iter().map(Column::name_str).collect();
+        csv::line(out, names.iter().map(|name| Some(name.as_ref()))).map_err(not_written)?;
+        let mut count = 0;
+        // The rows come from the server one by one.
+        while let Some(rows) = result.iter() {
+            for row in rows {
+                let values = row.map_err(statement_failure)?.unwrap_raw();
+                let cells: Vec<Option<String>> = values
+                    .into_iter()
+                    .zip(&columns)
+                    .map(|(value, column)| exported(value?, column))
+                    .collect();
+                csv::line(out, cells.iter().map(Option::as_deref)).map_err(not_written)?;
+                count += 1;
+                passed(count);
+            }
+        }
+        Ok(count)
+    }
+
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog> {
         read::catalog(self, schema)
     }
@@ -215,6 +249,32 @@ fn first_rows<T: mysql::prelude::Protocol>(
         at += 1;
     }
     Ok(answer)
+}
+
+/// A value of a column as an export has it.
+fn exported(value: Value, column: &Column) -> Option<String> {
+    /// The number of the collation of what is no text.
+    const BINARY: u16 = 63;
+    let is_binary = column.character_set() == BINARY;
+    match (value, column.column_type()) {
+        (Value::Bytes(bytes), ColumnType::MYSQL_TYPE_BIT | ColumnType::MYSQL_TYPE_GEOMETRY) => {
+            Some(csv::hex(&bytes))
+        }
+        (
+            Value::Bytes(bytes),
+            ColumnType::MYSQL_TYPE_STRING
+            | ColumnType::MYSQL_TYPE_VAR_STRING
+            | ColumnType::MYSQL_TYPE_VARCHAR
+            | ColumnType::MYSQL_TYPE_TINY_BLOB
+            | ColumnType::MYSQL_TYPE_BLOB
+            | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
+            | ColumnType::MYSQL_TYPE_LONG_BLOB,
+        ) if is_binary => Some(csv::hex(&bytes)),
+        (Value::Date(year, month, day, ..), ColumnType::MYSQL_TYPE_DATE) => {
+            Some(format!("{year:04}-{month:02}-{day:02}"))
+        }
+        (value, _) => plain(value),
+    }
 }
 
 /// A value as text.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::error::Error as _;
 use std::fs;
+use std::io::{self, BufRead as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,8 +16,9 @@ use postgres::types::{FromSql, Type};
 use postgres::{Client, Config};
 use postgres_native_tls::MakeTlsConnector;
 
+use super::csv::Lines;
 use super::url::{SslMode, Url};
-use super::{Cancel, Database, Row, Server};
+use super::{Cancel, Database, Row, Server, not_written};
 use crate::bundle::Statement;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
@@ -129,6 +131,33 @@ impl Database for Postgres {
             answer.push(values);
         }
         Ok(answer)
+    }
+
+    fn export(
+        &mut self,
+        sql: &str,
+        out: &mut dyn Write,
+        passed: &mut dyn FnMut(u64),
+    ) -> anyhow::Result<u64> {
+        self.client
+            .batch_execute(
+                "SET bytea_output = 'hex'; SET datestyle = 'ISO'; SET extra_float_digits = 1",
+            )
+            .map_err(statement_failure)?;
+        let sql = format!("COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)");
+        let mut reader = self.client.copy_out(&sql).map_err(statement_failure)?;
+        let mut lines = Lines::default();
+        loop {
+            let piece = reader.fill_buf().map_err(copy_failure)?;
+            if piece.is_empty() {
+                return Ok(lines.rows());
+            }
+            out.write_all(piece).map_err(not_written)?;
+            lines.pass(piece);
+            passed(lines.rows());
+            let length = piece.len();
+            reader.consume(length);
+        }
     }
 
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog> {
@@ -307,6 +336,18 @@ fn connect_failure(url: &Url, error: postgres::Error) -> Failure {
             .hint("give the password in PGPASSWORD, by --password-file, or in the address");
     }
     failure.hint("check host, port and network, and that the server is running")
+}
+
+/// What the server says in the middle of a COPY.
+fn copy_failure(error: io::Error) -> Failure {
+    match error
+        .into_inner()
+        .map(|inner| inner.downcast::<postgres::Error>())
+    {
+        Some(Ok(error)) => statement_failure(*error),
+        Some(Err(other)) => Failure::new(other.to_string()),
+        None => Failure::new("the connection was lost"),
+    }
 }
 
 fn statement_failure(error: postgres::Error) -> Failure {

@@ -17,8 +17,9 @@ pub(super) struct ArchiveView {
     table_class: String,
     /// The archive table: its quoted name, that with the control schema before it, and its bare name as a literal.
     bare: String,
-    archive: String,
+    pub(super) archive: String,
     archive_literal: String,
+    archive_class: String,
     /// The view through which rows come in, in the same forms.
     entry: String,
     entry_literal: String,
@@ -63,6 +64,30 @@ pub(super) fn rules(graph: &Graph, dialect: Dialect) -> String {
     literals.join(", ")
 }
 
+/// The first rule that archives rows: its setting says how long they stay there.
+pub(super) fn first(graph: &Graph) -> Option<&Rule> {
+    graph.rules.iter().find(|rule| !rule.archive.is_empty())
+}
+
+/// The routines of the archive that an auditor may call.
+pub(super) const AUDITOR_ROUTINES: &[&str] = &["archive_list"];
+
+/// Those that an operator may call besides; where routines commit with the caller's rights, what they call, too.
+pub(super) fn operator_routines(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Postgres => &[
+            "archive_drop",
+            "archive_drop_begin",
+            "archive_prune",
+            "archive_cutoff",
+            "archive_goes_on",
+            "archive_step",
+            "archive_restore",
+        ],
+        Dialect::Mysql | Dialect::Mariadb => &["archive_drop", "archive_restore"],
+    }
+}
+
 /// The tables and views of the control schema that are no archives, as the files make them.
 pub(super) fn readable(archives: &[ArchiveView], files: &[File]) -> Vec<String> {
     let statements = files.iter().flat_map(|file| &file.statements);
@@ -82,7 +107,8 @@ pub(super) fn readable(archives: &[ArchiveView], files: &[File]) -> Vec<String> 
     names
 }
 
-fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
+/// The archive of a table.
+pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
     let name = &graph.table(id).name;
     let control = control_name(graph);
     let archive = within_limit(dialect, format!("archive_{name}"));
@@ -103,6 +129,7 @@ fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
         bare: dialect.ident(&archive),
         archive: within(&archive),
         archive_literal: dialect.text(&archive),
+        archive_class: dialect.text(&within(&archive)),
         entry: within(&entry),
         entry_literal: dialect.text(&entry),
         entry_class: dialect.text(&within(&entry)),

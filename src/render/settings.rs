@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::archive;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Limits, Rule, Single, Unit};
 
@@ -83,13 +84,12 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
     }
 }
 
-/// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules,
-/// `heartbeat` whether replicas say how far they are.
+/// All settings of a rule, in the order in which they are shown; `place` is that of the rule among the rules.
 pub(super) fn views(
     place: usize,
     rule: &Rule,
+    graph: &Graph,
     dialect: Dialect,
-    heartbeat: bool,
 ) -> Vec<SettingView> {
     let Limits {
         batch_families,
@@ -131,7 +131,7 @@ pub(super) fn views(
         limit("suspend_after", "failed runs", suspend_after, 100),
     ]);
     // The others do not know how far their replicas are.
-    if dialect == Dialect::Postgres || heartbeat {
+    if dialect == Dialect::Postgres || graph.heartbeat.is_some() {
         let lag = limit("max_replica_lag", "seconds", max_replica_lag, 1_000_000);
         views.push(lag);
     }
@@ -164,6 +164,10 @@ pub(super) fn views(
         ));
     }
     views.push(view("ledger_days", "days", LEDGER_DAYS, 1, 36_500));
+    // The rules share the archives: one of them has the setting.
+    if archive::first(graph).is_some_and(|first| first.name == rule.name) {
+        views.push(limit("archive_days", "days", 0, 36_500));
+    }
     for (position, view) in views.iter_mut().enumerate() {
         view.position = place * 100 + position + 1;
     }

@@ -62,6 +62,29 @@ EXECUTE windrow_statement;
 --# forget the view {{ archive.entry }}
 DEALLOCATE PREPARE windrow_statement;
 {% endfor %}
+-- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
+--# create table {{ control }}.kept_run
+CREATE TABLE IF NOT EXISTS {{ control }}.kept_run (
+    run_id bigint NOT NULL PRIMARY KEY
+) ENGINE = InnoDB
+    COMMENT = 'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
+
+-- unarchived: what has left the archive.
+--# create table {{ control }}.unarchived
+CREATE TABLE IF NOT EXISTS {{ control }}.unarchived (
+    entry_id   bigint       NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    run_id     bigint       NOT NULL,
+    action     varchar(20)  NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    by_run     bigint       NOT NULL DEFAULT 0,
+    table_name varchar(64)  NOT NULL,
+    table_rows bigint       NOT NULL,
+    `keys`     longtext,
+    done_by    varchar(400) NOT NULL,
+    done_at    datetime(6)  NOT NULL,
+    KEY (run_id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
+
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.
 --# create procedure {{ control }}.archive_misfit

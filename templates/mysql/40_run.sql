@@ -39,6 +39,12 @@ BEGIN
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
         {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
         {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.run_backlog, {{ control }}.tally, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
+{%- for archive in archives %}
+        {{ archive.archive }}, {{ archive.entry }},
+{%- endfor %}
+{%- if archives %}
+        {{ control }}.kept_run, {{ control }}.unarchived,
+{%- endif %}
 {%- for table in referring %}
         {{ table }},
 {%- endfor %}
@@ -319,10 +325,16 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL {{ control }}.tally_up();
     CALL {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days', v_days);
+{%- if archives %}
+    CALL {{ control }}.archive_keep(v_days);
+{%- endif %}
     DELETE b
     FROM {{ control }}.run AS r
     JOIN {{ control }}.run_backlog AS b ON b.run_id = r.run_id
-    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+{%- if archives %}
+      AND NOT EXISTS (SELECT 1 FROM {{ control }}.kept_run AS k WHERE k.run_id = r.run_id)
+{%- endif %};
     DELETE r, p, t, s, f{% if by_row %}, x{% endif %}{% if stamps > 0 %}, y{% endif %}
     FROM {{ control }}.run AS r
     LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
@@ -335,7 +347,10 @@ BEGIN
 {%- if stamps > 0 %}
     LEFT JOIN {{ control }}.run_stamp AS y ON y.run_id = r.run_id
 {%- endif %}
-    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+{%- if archives %}
+      AND NOT EXISTS (SELECT 1 FROM {{ control }}.kept_run AS k WHERE k.run_id = r.run_id)
+{%- endif %};
     -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
     DELETE l
     FROM {{ control }}.setting_log AS l
@@ -366,6 +381,9 @@ BEGIN
             ', "started_at": ', {{ w::instant(x="r.started_at") }},
             ', "finished_at": ', {{ w::instant(x="r.finished_at") }},
             ', "duration_ms": ', {{ w::number(x="ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)") }}
+{%- if archives %},
+            ', "archive_pruned": ', (SELECT COALESCE(SUM(u.table_rows), 0) FROM {{ control }}.unarchived AS u WHERE u.by_run = r.run_id)
+{%- endif %}
         ),
         {{ w::flag(x="r.dry_run") }},
         ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)
@@ -529,6 +547,12 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL {{ control }}.run_end(v_run, v_reason);
+{%- if archives %}
+        COMMIT;
+        CALL {{ control }}.archive_prune(v_run);
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+{%- endif %}
         CALL {{ control }}.run_document(v_run, v_result);
         COMMIT;
         IF v_reason <> 'cancelled' THEN

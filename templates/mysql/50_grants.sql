@@ -32,6 +32,10 @@ GRANT {{ auditor }} TO {{ operator }};
 --# grant on {{ table.name }}
 GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
 {% endfor -%}
+{% for archive in archives -%}
+--# grant insert on {{ archive.table_name }}
+GRANT INSERT ON {{ archive.table }} TO {{ owner }};
+{% endfor -%}
 {% for definition in definitions -%}
 --# grant select on {{ definition.name }}
 GRANT SELECT ON {{ definition.table }} TO {{ owner }};

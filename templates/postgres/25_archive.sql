@@ -19,6 +19,32 @@ CREATE TABLE IF NOT EXISTS {{ archive.archive }} (
 COMMENT ON TABLE {{ archive.archive }} IS
     'Rows of {{ archive.table_name }} that windrow deleted, with the run and the instant. Kept by an uninstallation that is not told otherwise.';
 {% endfor %}
+-- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
+--# create table {{ control }}.kept_run
+CREATE TABLE IF NOT EXISTS {{ control }}.kept_run (
+    run_id bigint NOT NULL PRIMARY KEY
+);
+--# comment on table {{ control }}.kept_run
+COMMENT ON TABLE {{ control }}.kept_run IS
+    'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
+-- unarchived: what has left the archive.
+--# create table {{ control }}.unarchived
+CREATE TABLE IF NOT EXISTS {{ control }}.unarchived (
+    run_id     bigint      NOT NULL,
+    entry_id   bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
+    action     text        NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    by_run     bigint      NOT NULL DEFAULT 0,
+    table_name text        NOT NULL,
+    table_rows bigint      NOT NULL,
+    keys       jsonb,
+    done_by    text        NOT NULL DEFAULT session_user,
+    done_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, entry_id)
+);
+--# comment on table {{ control }}.unarchived
+COMMENT ON TABLE {{ control }}.unarchived IS
+    'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
+
 -- fit_archive: gives an archive table the columns that its source has and it lacks, and makes its view anew: the columns of
 -- the source in their present order, so that a row comes in as it is.
 --# create function {{ control }}.fit_archive

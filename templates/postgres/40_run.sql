@@ -480,17 +480,20 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     PERFORM {{ control }}.tally_up();
     v_days := {{ control }}.setting_of({{ rules.0.literal }}, 'ledger_days');
-    DELETE FROM {{ control }}.run_failure AS f USING {{ control }}.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM {{ control }}.run_backlog AS b USING {{ control }}.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM {{ control }}.run_skip AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+{%- if archives %}
+    PERFORM {{ control }}.archive_keep(v_days);
+{%- endif %}
+    DELETE FROM {{ control }}.run_failure AS f USING {{ control }}.run AS r WHERE f.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+    DELETE FROM {{ control }}.run_backlog AS b USING {{ control }}.run AS r WHERE b.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+    DELETE FROM {{ control }}.run_skip AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
 {%- if by_row %}
-    DELETE FROM {{ control }}.run_pass AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_pass AS s USING {{ control }}.run AS r WHERE s.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
 {%- endif %}
 {%- if stamps > 0 %}
-    DELETE FROM {{ control }}.run_stamp AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_stamp AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
 {%- endif %}
-    DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM {{ control }}.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+    DELETE FROM {{ control }}.run AS r WHERE {{ w::is_old(control=control, archives=archives) }};
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM {{ control }}.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
@@ -521,6 +524,9 @@ AS $windrow$
         'started_at', r.started_at,
         'finished_at', r.finished_at,
         'duration_ms', round(extract(epoch FROM r.finished_at - r.started_at) * 1000),
+{%- if archives %}
+        'archive_pruned', (SELECT coalesce(sum(u.table_rows), 0) FROM {{ control }}.unarchived AS u WHERE u.by_run = r.run_id),
+{%- endif %}
         'rules', (
             SELECT json_agg(
                 CASE f.rule
@@ -642,6 +648,11 @@ BEGIN
     END LOOP;
     p_result := {{ control }}.run_end(v_run, v_reasons);
     COMMIT;
+{%- if archives %}
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    CALL {{ control }}.archive_prune(v_run);
+    p_result := {{ control }}.run_result(v_run);
+{%- endif %}
     IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
         PERFORM {{ control }}.count_backlog(v_run);
         COMMIT;

@@ -35,6 +35,10 @@ GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
 --# grant select on {{ reference }}
 GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
 {% endfor %}{% endif %}{% endfor -%}
+{% for archive in archives -%}
+--# grant insert on {{ archive.table_name }}
+GRANT INSERT ON {{ archive.table }} TO {{ control }}_owner;
+{% endfor -%}
 {% for definition in definitions -%}
 --# grant select on {{ definition.name }}
 GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;

@@ -167,37 +167,10 @@ fn load(installation: &mut Installation) {
 /// Every row, byte by byte: by table, in an order of its own.
 type Rows = BTreeMap<String, Vec<String>>;
 
-/// What reads all columns of a table from it or from its archive, a row a text.
-fn select(installation: &mut Installation, table: &str, from: &str) -> String {
-    let schema = match installation.dialect {
-        Dialect::Postgres => "'public'",
-        Dialect::Mysql | Dialect::Mariadb => "DATABASE()",
-    };
-    let columns = installation.texts(&format!(
-        "SELECT column_name FROM information_schema.columns WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY column_name"
-    ));
-    let values: Vec<String> = columns
-        .iter()
-        .map(|column| match installation.dialect {
-            Dialect::Postgres => {
-                format!("coalesce(encode(convert_to(\"{column}\"::text, 'UTF8'), 'hex'), 'none')")
-            }
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("COALESCE(HEX(CAST(`{column}` AS BINARY)), 'none')")
-            }
-        })
-        .collect();
-    format!(
-        "SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1",
-        values.join(", ")
-    )
-}
-
 fn contents(installation: &mut Installation) -> Rows {
     let mut rows = Rows::new();
     for (table, _) in TABLES {
-        let sql = select(installation, table, table);
-        rows.insert(table.to_owned(), installation.texts(&sql));
+        rows.insert(table.to_owned(), installation.bytes(table, table));
     }
     rows
 }
@@ -205,9 +178,8 @@ fn contents(installation: &mut Installation) -> Rows {
 fn archived(installation: &mut Installation) -> Rows {
     let mut rows = Rows::new();
     for (table, is_archived) in TABLES {
-        let sql = select(installation, table, &format!("W.archive_{table}"));
         let texts = if is_archived {
-            installation.texts(&sql)
+            installation.bytes(table, &format!("W.archive_{table}"))
         } else {
             Vec::new()
         };

@@ -61,6 +61,7 @@ fn help_names_every_command_and_the_exit_codes() {
       window     Show or change when scheduled runs may work
       purge      Delete named families now, whatever their age
       stamp      Set removal times: to an instant, calculated, or cleared
+      archive    List, drop, restore or export what was archived
       artifacts  Remove the files that deleted rows named
       pause      Stop the run in progress after its batch, and start none
       resume     Let runs start again

@@ -35,6 +35,7 @@ mod single;
 mod squawk;
 mod support;
 mod tidy;
+mod unarchive;
 mod windows;
 mod worlds;
 mod yworkflow;

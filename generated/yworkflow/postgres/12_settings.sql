@@ -51,7 +51,8 @@ FROM (
         (13, 'workflow_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
         (14, 'workflow_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (15, 'workflow_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (16, 'workflow_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (16, 'workflow_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (17, 'workflow_instances', 'archive_days', 'days', 0, 0, 36500, '0 (off) to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_yworkflow.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_yworkflow.settings IS
@@ -82,11 +83,12 @@ AS $windrow$
             WHEN 'workflow_instances.max_active_sessions' THEN 0
             WHEN 'workflow_instances.max_old_snapshot' THEN 0
             WHEN 'workflow_instances.ledger_days' THEN 400
+            WHEN 'workflow_instances.archive_days' THEN 0
         END
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 5dcd48a2972f]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 52262ec8635d]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

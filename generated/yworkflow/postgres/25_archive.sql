@@ -18,6 +18,28 @@ CREATE TABLE IF NOT EXISTS windrow_yworkflow."archive_persistent_attribute" (
 COMMENT ON TABLE windrow_yworkflow."archive_persistent_attribute" IS
     'Rows of persistent_attribute that windrow deleted, with the run and the instant. Kept by an uninstallation that is not told otherwise.';
 
+-- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
+CREATE TABLE IF NOT EXISTS windrow_yworkflow.kept_run (
+    run_id bigint NOT NULL PRIMARY KEY
+);
+COMMENT ON TABLE windrow_yworkflow.kept_run IS
+    'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
+-- unarchived: what has left the archive.
+CREATE TABLE IF NOT EXISTS windrow_yworkflow.unarchived (
+    run_id     bigint      NOT NULL,
+    entry_id   bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
+    action     text        NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    by_run     bigint      NOT NULL DEFAULT 0,
+    table_name text        NOT NULL,
+    table_rows bigint      NOT NULL,
+    keys       jsonb,
+    done_by    text        NOT NULL DEFAULT session_user,
+    done_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, entry_id)
+);
+COMMENT ON TABLE windrow_yworkflow.unarchived IS
+    'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
+
 -- fit_archive: gives an archive table the columns that its source has and it lacks, and makes its view anew: the columns of
 -- the source in their present order, so that a row comes in as it is.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.fit_archive(p_source text, p_archive text, p_entry text)

@@ -402,11 +402,12 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     PERFORM windrow_yworkflow.tally_up();
     v_days := windrow_yworkflow.setting_of('workflow_instances', 'ledger_days');
-    DELETE FROM windrow_yworkflow.run_failure AS f USING windrow_yworkflow.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM windrow_yworkflow.run_backlog AS b USING windrow_yworkflow.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM windrow_yworkflow.run_skip AS s USING windrow_yworkflow.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM windrow_yworkflow.run_rule AS p USING windrow_yworkflow.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
-    DELETE FROM windrow_yworkflow.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    PERFORM windrow_yworkflow.archive_keep(v_days);
+    DELETE FROM windrow_yworkflow.run_failure AS f USING windrow_yworkflow.run AS r WHERE f.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE FROM windrow_yworkflow.run_backlog AS b USING windrow_yworkflow.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE FROM windrow_yworkflow.run_skip AS s USING windrow_yworkflow.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE FROM windrow_yworkflow.run_rule AS p USING windrow_yworkflow.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE FROM windrow_yworkflow.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM windrow_yworkflow.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
@@ -416,7 +417,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body e8c3beeda8cf]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 68ff12eb6fb5]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_result(p_run bigint)
@@ -435,6 +436,7 @@ AS $windrow$
         'started_at', r.started_at,
         'finished_at', r.finished_at,
         'duration_ms', round(extract(epoch FROM r.finished_at - r.started_at) * 1000),
+        'archive_pruned', (SELECT coalesce(sum(u.table_rows), 0) FROM windrow_yworkflow.unarchived AS u WHERE u.by_run = r.run_id),
         'rules', (
             SELECT json_agg(
                 CASE f.rule
@@ -490,7 +492,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 1d648f693485]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 05b3b5a5032b]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -551,6 +553,9 @@ BEGIN
     END LOOP;
     p_result := windrow_yworkflow.run_end(v_run, v_reasons);
     COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    CALL windrow_yworkflow.archive_prune(v_run);
+    p_result := windrow_yworkflow.run_result(v_run);
     IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
         PERFORM windrow_yworkflow.count_backlog(v_run);
         COMMIT;
@@ -562,7 +567,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body 06fd6b14aa92]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body cddadfc852f3]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.preview(p_options jsonb DEFAULT '{}')
@@ -1194,7 +1199,22 @@ BEGIN
     routine (name) AS (
         VALUES
             ('age_of'),
+            ('archive_cutoff'),
+            ('archive_drop'),
+            ('archive_drop_begin'),
+            ('archive_gap'),
+            ('archive_goes_on'),
+            ('archive_keep'),
+            ('archive_last'),
+            ('archive_list'),
             ('archive_misfit'),
+            ('archive_next'),
+            ('archive_of'),
+            ('archive_options'),
+            ('archive_prune'),
+            ('archive_put'),
+            ('archive_restore'),
+            ('archive_step'),
             ('arm'),
             ('check_archive'),
             ('check_key'),
@@ -1248,6 +1268,7 @@ BEGIN
             ('tally_up'),
             ('throttle'),
             ('verify'),
+            ('workflow_instances_archived'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
             ('workflow_instances_next'),
@@ -1380,4 +1401,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 0d1054a001e1]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body e45f9d08bdb7]';

@@ -27,6 +27,7 @@ GRANT SELECT, DELETE ON "public"."state_instance" TO windrow_yworkflow_owner;
 GRANT SELECT, DELETE ON "public"."state_instance_history" TO windrow_yworkflow_owner;
 GRANT SELECT, DELETE ON "public"."state_instance_owners" TO windrow_yworkflow_owner;
 GRANT SELECT, DELETE ON "public"."workflow_instance" TO windrow_yworkflow_owner;
+GRANT INSERT ON "public"."persistent_attribute" TO windrow_yworkflow_owner;
 GRANT UPDATE ("id") ON "public"."workflow_instance" TO windrow_yworkflow_owner;
 
 -- The control schema belongs to the owner role, so that its definer functions run with these rights only.
@@ -77,6 +78,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.due_now TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.age_of TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_next TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_scope TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_list TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_end TO windrow_yworkflow_operator;
@@ -103,3 +105,10 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.claim_artifacts TO windrow_yworkflow_
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.finish_artifact TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_step TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_purge TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_drop TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_drop_begin TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_prune TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_cutoff TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_goes_on TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_step TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_restore TO windrow_yworkflow_operator;

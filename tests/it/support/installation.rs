@@ -418,6 +418,32 @@ impl Installation {
         tick(self.dialect)
     }
 
+    /// Every row of a table, or of what has its columns, byte by byte, in an order of its own.
+    pub(crate) fn bytes(&mut self, table: &str, from: &str) -> Vec<String> {
+        let schema = match self.dialect {
+            Dialect::Postgres => "'public'",
+            Dialect::Mysql | Dialect::Mariadb => "DATABASE()",
+        };
+        let columns = self.texts(&format!(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY column_name"
+        ));
+        let values: Vec<String> = columns
+            .iter()
+            .map(|column| match self.dialect {
+                Dialect::Postgres => format!(
+                    "coalesce(encode(convert_to(\"{column}\"::text, 'UTF8'), 'hex'), 'none')"
+                ),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    format!("COALESCE(HEX(CAST(`{column}` AS BINARY)), 'none')")
+                }
+            })
+            .collect();
+        self.texts(&format!(
+            "SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1",
+            values.join(", ")
+        ))
+    }
+
     /// `W.` stands for the control schema.
     pub(crate) fn named(&self, sql: &str) -> String {
         sql.replace("W.", &format!("{}.", self.control))
@@ -443,7 +469,7 @@ pub(crate) fn call(
     options: &Value,
 ) -> anyhow::Result<Value> {
     let sql = match (dialect, routine) {
-        (Dialect::Postgres, "run" | "purge" | "stamp") => {
+        (Dialect::Postgres, "run" | "purge" | "stamp" | "archive_drop") => {
             format!("CALL {control}.{routine}($1::pg_catalog.jsonb)")
         }
         (Dialect::Postgres, _) => {

@@ -1,0 +1,294 @@
+//! `archive`: what was copied before it went: listed, dropped and put back by routines of the control schema, and written to
+//! files.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::{Exit, Session, options, show};
+use crate::cli::{Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::report;
+use crate::ui::{Ui, count, counted};
+
+/// Does what the command line says.
+pub(super) fn archive(command: &Archive, ui: &Ui) -> anyhow::Result<Exit> {
+    match command {
+        Archive::List(args) => list(args, ui),
+        Archive::Drop(args) => drop(args, ui),
+        Archive::Restore(args) => restore(args, ui),
+        Archive::Export(args) => export(args, ui),
+    }
+}
+
+fn list(args: &ArchiveList, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = open(&args.with.on, ui)?;
+    let chosen = options([("run", args.run.map(Value::from))]);
+    let document = session.ask("archive_list", &chosen.into())?;
+    show(ui, args.with.output, &document, runs);
+    Ok(Exit::Clean)
+}
+
+fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = open(&args.with.on, ui)?;
+    let chosen = options([
+        ("run", args.run.map(Value::from)),
+        ("older_than", args.older_than.clone().map(Value::from)),
+        ("dry_run", Some((!args.yes).into())),
+    ]);
+    let document = perform(&mut session, "archive_drop", chosen)?;
+    show(ui, args.with.output, &document, runs);
+    let rows = counted(document["rows"].as_i64().unwrap_or_default(), "row", "rows");
+    match args.yes {
+        true => ui.note(&format!("dropped {rows} from the archive in {}", session.url)),
+        false => ui.hint(&format!(
+            "{rows} would be dropped from the archive in {}, and exist nowhere else; add --yes to drop them",
+            session.url
+        )),
+    }
+    Ok(Exit::Clean)
+}
+
+fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = open(&args.with.on, ui)?;
+    let keys = (!args.keys.is_empty()).then(|| Value::from(args.keys.clone()));
+    let chosen = options([
+        ("run", Some(args.run.into())),
+        ("rule", args.rule.clone().map(Value::from)),
+        ("key", keys),
+        ("max_rows", Some(args.max_rows.into())),
+    ]);
+    interrupt::cancels(session.database.cancel())?;
+    let document = session
+        .ask("archive_restore", &chosen.into())
+        .map_err(|error| interrupt::explain(error, "archive_restore"))?;
+    show(ui, args.with.output, &document, restored);
+    let number = |field: &str| document[field].as_i64().unwrap_or_default();
+    ui.note(&format!(
+        "restored {} of run {} in {}; {} placed, so that no run deletes them again",
+        counted(number("rows"), "row", "rows"),
+        args.run,
+        session.url,
+        counted(number("holds"), "hold was", "holds were"),
+    ));
+    if number("not_held") > 0 {
+        ui.warning(&format!(
+            "{} of no family cannot be held, and the next run may delete them again",
+            counted(number("not_held"), "row", "rows")
+        ));
+    }
+    let missing = document["not_archived"].as_array().into_iter().flatten();
+    let missing: Vec<&str> = missing.filter_map(Value::as_str).collect();
+    if !missing.is_empty() {
+        ui.warning(&format!(
+            "these tables are not archived, and their rows are gone: {}",
+            missing.join(", ")
+        ));
+    }
+    Ok(Exit::Clean)
+}
+
+/// What came back, by table.
+fn restored(document: &Value) -> String {
+    let tables = document["tables"].as_object().into_iter().flatten();
+    let rows: Vec<Value> = tables
+        .map(|(table, rows)| json!({"table": table, "rows": rows}))
+        .collect();
+    report::rows(&rows.into(), &[("table", "table"), ("rows", "rows")])
+}
+
+fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = open(&args.on, ui)?;
+    interrupt::cancels(session.database.cancel())?;
+    let tables = tables(&mut session, args.table.as_deref())?;
+    let Some(folder) = &args.to else {
+        let [table] = &tables[..] else {
+            return Err(Failure::new("there are several archive tables")
+                .detail(tables.join(", "))
+                .hint("name one of them by --table, or a folder by --to")
+                .into());
+        };
+        let rows = write(&mut session, table, args.run, &mut Ui::stream(), ui)?;
+        ui.note(&format!("`{table}`: {}", counted(rows, "row", "rows")));
+        return Ok(Exit::Clean);
+    };
+    let files: Vec<(String, PathBuf)> = tables
+        .into_iter()
+        .map(|table| {
+            let file = folder.join(format!("{table}.csv"));
+            (table, file)
+        })
+        .collect();
+    // Seen before anything is read.
+    if let Some((_, file)) = files.iter().find(|(_, file)| file.exists()) {
+        return Err(exists(file));
+    }
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    for (table, file) in &files {
+        let started = Instant::now();
+        let part = file.with_extension("csv.part");
+        let done = to_file(&mut session, table, args.run, &part, ui).and_then(|rows| {
+            // A link, unlike a new name, does not take the place of a file that has come meanwhile.
+            fs::hard_link(&part, file).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => exists(file),
+                _ => unwritable(file, error),
+            })?;
+            Ok(rows)
+        });
+        let removed = fs::remove_file(&part);
+        let rows = done?;
+        removed.map_err(|error| unwritable(&part, error))?;
+        let what = format!("{}  {}", file.display(), counted(rows, "row", "rows"));
+        ui.done(&what, started.elapsed());
+    }
+    Ok(Exit::Clean)
+}
+
+/// The archive tables that this session may know of, or the one of a table.
+fn tables(session: &mut Session, only: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let control = crate::render::control_name(&session.graph);
+    let sql = session.calls.archives();
+    let rows = session.database.query(sql, &[Some(&control)])?;
+    let all: Vec<String> = rows.into_iter().flatten().flatten().collect();
+    if all.is_empty() {
+        return Err(Failure::new(format!(
+            "there are no archive tables to be seen in `{control}`"
+        ))
+        .hint("run `windrow install` first, or have SELECT on them granted to this account")
+        .into());
+    }
+    let Some(only) = only else {
+        return Ok(all);
+    };
+    let name = format!("archive_{only}");
+    match all.iter().find(|table| **table == name || *table == only) {
+        Some(table) => Ok(vec![table.clone()]),
+        None => Err(Failure::new(format!("there is no archive of `{only}`"))
+            .hint(format!("the archive tables are {}", all.join(", ")))
+            .into()),
+    }
+}
+
+/// Writes a file that is whole on the disk at the end.
+fn to_file(
+    session: &mut Session,
+    table: &str,
+    run: Option<u64>,
+    part: &Path,
+    ui: &Ui,
+) -> anyhow::Result<i64> {
+    let file = File::create(part).map_err(|error| unwritable(part, error))?;
+    let mut out = BufWriter::new(file);
+    let rows = write(session, table, run, &mut out, ui)?;
+    let file = out
+        .into_inner()
+        .map_err(|error| unwritable(part, error.into_error()))?;
+    file.sync_all().map_err(|error| unwritable(part, error))?;
+    Ok(rows)
+}
+
+fn write(
+    session: &mut Session,
+    table: &str,
+    run: Option<u64>,
+    out: &mut dyn io::Write,
+    ui: &Ui,
+) -> anyhow::Result<i64> {
+    let sql = session.calls.archived(table, run);
+    session.database.execute(session.calls.unlimited())?;
+    let mut progress = ui.progress(table, None);
+    let rows = session
+        .database
+        .export(&sql, out, &mut |rows| {
+            if rows % 1_000 == 0 {
+                let text = counted(i64::try_from(rows).unwrap_or(i64::MAX), "row", "rows");
+                progress.set(rows, &text);
+            }
+        })
+        .map_err(|error| interrupt::explain(error, "archive export"))
+        .map_err(|error| Failure::new(format!("cannot export `{table}`")).caused_by(error))?;
+    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+fn exists(file: &Path) -> anyhow::Error {
+    Failure::new(format!("`{}` is there already", file.display()))
+        .hint("name another folder, or move the file away")
+        .into()
+}
+
+fn unwritable(path: &Path, error: io::Error) -> anyhow::Error {
+    Failure::new(format!("cannot write `{}`", path.display()))
+        .caused_by(error)
+        .into()
+}
+
+/// A session with a spec that archives something.
+fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
+    let session = Session::open(on, ui)?;
+    if session
+        .graph
+        .rules
+        .iter()
+        .all(|rule| rule.archive.is_empty())
+    {
+        let spec = &session.graph.name;
+        return Err(Failure::new(format!("the spec `{spec}` archives nothing"))
+            .hint("say `archive = true` in a rule, and install again")
+            .into());
+    }
+    Ok(session)
+}
+
+/// Calls a procedure that commits as it goes; Ctrl-C cancels it.
+fn perform(
+    session: &mut Session,
+    procedure: &str,
+    options: Map<String, Value>,
+) -> anyhow::Result<Value> {
+    interrupt::cancels(session.database.cancel())?;
+    let sql = session.calls.perform(procedure);
+    let options = Value::from(options).to_string();
+    session
+        .document(&sql, &[Some(&options)])
+        .map_err(|error| interrupt::explain(error, procedure))
+}
+
+/// The runs of a document as a table.
+fn runs(document: &Value) -> String {
+    let list = document["runs"].as_array().into_iter().flatten();
+    let rows: Vec<Value> = list
+        .map(|run| {
+            let tables = run["tables"].as_object().into_iter().flatten();
+            let tables: Vec<String> = tables
+                .map(|(name, rows)| format!("{name} {}", count(rows.as_i64().unwrap_or_default())))
+                .collect();
+            let rules = run["rules"].as_array().into_iter().flatten();
+            let rules: Vec<&str> = rules.filter_map(Value::as_str).collect();
+            json!({
+                "run_id": run["run"],
+                "archived": run["archived_at"],
+                "by": run["started_by"],
+                "rules": rules.join(", "),
+                "rows": run["rows"],
+                "tables": tables.join(", "),
+                "restored": run["restored"],
+                "dropped": run["dropped"],
+            })
+        })
+        .collect();
+    let columns = [
+        ("run", "run_id"),
+        ("archived", "archived"),
+        ("by", "by"),
+        ("rules", "rules"),
+        ("rows", "rows"),
+        ("restored", "restored"),
+        ("dropped", "dropped"),
+        ("tables", "tables"),
+    ];
+    report::rows(&rows.into(), &columns)
+}

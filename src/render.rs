@@ -1140,6 +1140,10 @@ struct EdgeView {
     others: Vec<OtherView>,
     /// The table between the members in `keys` and the column, where no work table holds its keys.
     between: Option<BetweenView>,
+    /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
+    none: String,
+    /// What keeps out such rows: ` AND …`, or empty.
+    unless: String,
 }
 
 /// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
@@ -1156,6 +1160,7 @@ struct OtherView {
     column: String,
     keys: String,
     via: Option<ViaView>,
+    none: String,
 }
 
 /// A second work table with the same keys: MySQL lets a statement name a temporary table once.
@@ -2013,6 +2018,8 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
             via: None,
             others: Vec::new(),
             between: None,
+            none: String::new(),
+            unless: String::new(),
         }
     };
     let via = via::view(graph, edge, dialect);
@@ -2028,9 +2035,35 @@ fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeV
         } else {
             keys.near.clone()
         },
+        none: none(edge, dialect),
+        unless: unless(edge, dialect, via.is_some(), between.as_ref()),
         via,
         between,
         ..keys
+    }
+}
+
+/// A value that means "no parent" means it also where a row has it as its key. On MySQL and MariaDB it is asked of the
+/// parent, so that the optimizer sees no reason to read the table by anything else than the parent's key.
+fn unless(edge: &Edge, dialect: Dialect, via: bool, between: Option<&BetweenView>) -> String {
+    let asked = match (dialect, between) {
+        (Dialect::Postgres, _) => format!("t.{}", dialect.ident(&edge.column.name)),
+        (_, Some(between)) => format!("p.{}", between.key),
+        (_, None) if via => format!("p.{}", dialect.ident(&edge.parent_column.name)),
+        (_, None) => "w.id".to_owned(),
+    };
+    match none(edge, dialect).as_str() {
+        "" => String::new(),
+        none => format!(" AND {asked} <> {none}"),
+    }
+}
+
+/// The value of an edge's column that means "no parent"; empty where every value names one.
+fn none(edge: &Edge, dialect: Dialect) -> String {
+    match &edge.none {
+        Some(crate::graph::Literal::Integer(number)) => number.to_string(),
+        Some(crate::graph::Literal::Text(text)) => dialect.text(text),
+        None => String::new(),
     }
 }
 
@@ -2074,6 +2107,8 @@ fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
         via: None,
         others: Vec::new(),
         between: None,
+        none: String::new(),
+        unless: String::new(),
     }
 }
 
@@ -2088,6 +2123,7 @@ fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
                 column,
                 keys_of_rows: of,
                 via,
+                none,
                 ..
             } in &before[..index]
             {
@@ -2109,6 +2145,7 @@ fn count_once(steps: &mut [StepView]) -> Vec<TwinView> {
                     via: via
                         .as_ref()
                         .map(|via| via.of(&format!("p{}", edge.others.len() + 1))),
+                    none: none.clone(),
                 });
             }
         }
@@ -2208,16 +2245,11 @@ fn field_view(graph: &Graph, purge: &Purge, field: &ReportField, dialect: Dialec
 
 fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {
     let table = graph.table(id);
-    let none = match &edge.none {
-        Some(crate::graph::Literal::Integer(number)) => number.to_string(),
-        Some(crate::graph::Literal::Text(text)) => dialect.text(text),
-        None => String::new(),
-    };
     OrphanView {
         literal: dialect.text(&format!("{}.{}", table.name, edge.columns())),
         table: dialect.qualified(home(graph, dialect), &table.name),
         column: dialect.ident(&edge.column.name),
-        none,
+        none: none(edge, dialect),
         parent: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
         present: edge
             .pairs()

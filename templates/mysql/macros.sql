@@ -214,7 +214,7 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
 {{ control }}.{{ edge.keys }} AS w
 {%- if edge.between %}{{ break }}STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
 {%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
-{%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}
+{%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
 {%- endmacro joined %}
 
 {#- The variables of a step that the macros around its batch use. -#}
@@ -796,7 +796,7 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %};
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }};
 {%- endfor %}
 {%- endfor %}
 {%- for twin in rule.twins %}
@@ -819,12 +819,12 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}
+    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
 {%- for other in edge.others %}
 {%- if other.via %}
     LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}
 {%- endif %}
-    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}
+    LEFT JOIN {{ control }}.{{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}{% if other.none %} AND t.{{ other.column }} <> {{ other.none }}{% endif %}
 {%- endfor %}
 {%- for other in edge.others %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL

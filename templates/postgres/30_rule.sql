@@ -732,13 +732,13 @@ BEGIN
     SET {{ release.nulls }}
 {%- if release.edge.via %}
     FROM {{ release.edge.via.table }} AS p
-    WHERE p.{{ release.edge.via.key }} = ANY ({{ release.edge.keys }})
+    WHERE p.{{ release.edge.via.key }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
       AND {{ release.edge.via.on }};
 {%- else %}
-    WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }});
+    WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }};
 {%- endif %}
     IF EXISTS (
-        SELECT FROM {{ release.table }} AS t {% if release.edge.via %}JOIN {{ release.edge.via.table }} AS p ON {{ release.edge.via.on }} WHERE p.{{ release.edge.via.key }}{% else %}WHERE t.{{ release.edge.column }}{% endif %} = ANY ({{ release.edge.keys }})
+        SELECT FROM {{ release.table }} AS t {% if release.edge.via %}JOIN {{ release.edge.via.table }} AS p ON {{ release.edge.via.on }} WHERE p.{{ release.edge.via.key }}{% else %}WHERE t.{{ release.edge.column }}{% endif %} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
     ) THEN
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';

@@ -313,7 +313,7 @@ BEGIN
 {%- for collect in rule.collects %}
     {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }}){{ edge.unless }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -324,12 +324,12 @@ BEGIN
     -- {{ step.why }}
     v_rows := v_rows || (
 {%- if step.edges | length == 1 %}
-        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }})
+        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }}){{ step.edges.0.unless }}
 {%- else %}
         SELECT count(*)
         FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }})
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }}){{ edge.unless }}
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
@@ -349,7 +349,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
 {% macro collect(collect) -%}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }})
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }}){{ edge.unless }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -431,9 +431,9 @@ WHERE t.{{ step.key }} = ANY ({{ step.collected }})
 {%- elif edge.via %}
 USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
-  AND {{ edge.via.on }}
+  AND {{ edge.via.on }}{{ edge.unless }}
 {%- else %}
-WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %})
+WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
 {%- endif %}
 {%- endmacro delete_by %}
 
@@ -475,7 +475,7 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
 {%- if edge.via %}
     -- Looked for while the rows are there that they name.
     IF v_watched AND EXISTS (
-        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
+        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}){{ edge.unless }}
     ) THEN
         RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -508,7 +508,7 @@ EXISTS (
 IF EXISTS (
             SELECT FROM {{ step.table }} AS t
             WHERE {% for edge in step.plain %}{% if not loop.first %}
-               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endfor %}
+               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){{ edge.unless }}{% endfor %}
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';

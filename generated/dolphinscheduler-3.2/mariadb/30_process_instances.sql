@@ -641,7 +641,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 46f768e68bdd]'
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 7803b9bbb337]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
@@ -695,7 +695,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler_3_2.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id;
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
@@ -720,7 +720,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler_3_2.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id;
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
@@ -734,7 +734,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler_3_2.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id AND w.id <> 0
     LEFT JOIN windrow_dolphinscheduler_3_2.work_gone_2 AS o1 ON o1.id = t.`parent_process_instance_id`
     WHERE o1.id IS NULL;
     SET v_rows = v_rows + v_more;
@@ -816,7 +816,7 @@ CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinschedu
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. A dry run takes its deletions back. process_instances_step calls it. [body bb079a66caa1]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. A dry run takes its deletions back. process_instances_step calls it. [body 3e5b262909a8]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -885,12 +885,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -928,12 +928,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -954,12 +954,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler_3_2.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_process_instance` AS t ON t.`process_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);

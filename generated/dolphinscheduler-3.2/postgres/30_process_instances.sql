@@ -423,7 +423,7 @@ BEGIN
 
     -- t_ds_command: rows belong to t_ds_process_instance.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (p_members)
+        SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (p_members) AND t."process_instance_id" <> 0
     );
 
     -- t_ds_dq_execute_result: rows belong to t_ds_process_instance or t_ds_task_instance.
@@ -438,7 +438,7 @@ BEGIN
 
     -- t_ds_error_command: rows belong to t_ds_process_instance.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."process_instance_id" = ANY (p_members)
+        SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."process_instance_id" = ANY (p_members) AND t."process_instance_id" <> 0
     );
 
     -- t_ds_relation_process_instance: a link goes with either of its ends in t_ds_process_instance.
@@ -447,7 +447,7 @@ BEGIN
         FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_process_instance" AS t WHERE t."parent_process_instance_id" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_process_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
+            SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_process_instance" AS t WHERE t."process_instance_id" = ANY (p_members) AND t."process_instance_id" <> 0
         ) AS t
     );
 
@@ -489,7 +489,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 4f6883b272e9]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. Reads only. [body 27fda9bdb8a4]';
 
 -- process_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(
@@ -584,7 +584,7 @@ BEGIN
 
     -- t_ds_command: rows belong to t_ds_process_instance.
     DELETE FROM "public"."t_ds_command" AS t
-    WHERE t."process_instance_id" = ANY (o_members);
+    WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[3] := v_rows;
 
@@ -615,7 +615,7 @@ BEGIN
 
     -- t_ds_error_command: rows belong to t_ds_process_instance.
     DELETE FROM "public"."t_ds_error_command" AS t
-    WHERE t."process_instance_id" = ANY (o_members);
+    WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[5] := v_rows;
 
@@ -624,7 +624,7 @@ BEGIN
     WHERE t."parent_process_instance_id" = ANY (o_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     DELETE FROM "public"."t_ds_relation_process_instance" AS t
-    WHERE t."process_instance_id" = ANY (o_members);
+    WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
     o_rows[6] := v_rows;
@@ -740,7 +740,7 @@ BEGIN
         END IF;
         IF EXISTS (
             SELECT FROM "public"."t_ds_command" AS t
-            WHERE t."process_instance_id" = ANY (o_members)
+            WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_command'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -755,7 +755,7 @@ BEGIN
         END IF;
         IF EXISTS (
             SELECT FROM "public"."t_ds_error_command" AS t
-            WHERE t."process_instance_id" = ANY (o_members)
+            WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_error_command'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -763,7 +763,7 @@ BEGIN
         IF EXISTS (
             SELECT FROM "public"."t_ds_relation_process_instance" AS t
             WHERE t."parent_process_instance_id" = ANY (o_members)
-               OR t."process_instance_id" = ANY (o_members)
+               OR t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_process_instance'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -812,7 +812,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body f9ccad393671]';
+    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body aecc2a7bda87]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)

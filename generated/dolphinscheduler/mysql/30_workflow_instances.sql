@@ -641,7 +641,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 610f73eb3e7b]'
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 4b8bfbb29346]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
@@ -695,7 +695,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id;
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
@@ -704,7 +704,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id;
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
@@ -734,7 +734,7 @@ BEGIN
     SELECT COUNT(*)
     INTO v_more
     FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
     LEFT JOIN windrow_dolphinscheduler.work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id`
     WHERE o1.id IS NULL;
     SET v_rows = v_rows + v_more;
@@ -809,7 +809,7 @@ CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinschedu
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 377ccf6ada3e]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 31e52b6a6e92]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -878,12 +878,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -893,12 +893,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -945,12 +945,12 @@ BEGIN
         SELECT EXISTS (
             SELECT 1
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
         ) INTO v_any;
         IF v_any THEN
             DELETE t
             FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id;
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
             SET v_rows = v_rows + ROW_COUNT();
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);

@@ -423,12 +423,12 @@ BEGIN
 
     -- t_ds_command: rows belong to t_ds_workflow_instance.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)
+        SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
     );
 
     -- t_ds_error_command: rows belong to t_ds_workflow_instance.
     v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)
+        SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
     );
 
     -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
@@ -447,7 +447,7 @@ BEGIN
         FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
+            SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
         ) AS t
     );
 
@@ -484,7 +484,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 5d670cdca786]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 5bffd784e10e]';
 
 -- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_batch(
@@ -579,13 +579,13 @@ BEGIN
 
     -- t_ds_command: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_command" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[3] := v_rows;
 
     -- t_ds_error_command: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_error_command" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[4] := v_rows;
 
@@ -604,7 +604,7 @@ BEGIN
     WHERE t."parent_workflow_instance_id" = ANY (o_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     DELETE FROM "public"."t_ds_relation_workflow_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
     GET DIAGNOSTICS v_more = ROW_COUNT;
     v_rows := v_rows + v_more;
     o_rows[6] := v_rows;
@@ -716,14 +716,14 @@ BEGIN
         END IF;
         IF EXISTS (
             SELECT FROM "public"."t_ds_command" AS t
-            WHERE t."workflow_instance_id" = ANY (o_members)
+            WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_command'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
         IF EXISTS (
             SELECT FROM "public"."t_ds_error_command" AS t
-            WHERE t."workflow_instance_id" = ANY (o_members)
+            WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_error_command'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -739,7 +739,7 @@ BEGIN
         IF EXISTS (
             SELECT FROM "public"."t_ds_relation_workflow_instance" AS t
             WHERE t."parent_workflow_instance_id" = ANY (o_members)
-               OR t."workflow_instance_id" = ANY (o_members)
+               OR t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_workflow_instance'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -787,7 +787,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 2396e257ceb7]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body a895b40610dd]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)

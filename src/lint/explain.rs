@@ -262,6 +262,12 @@ that name each other need no relation table: `root: parent_id -> id`.",
         "The preview and run documents have, or may get, a key of this name. Choose another.",
     ),
     (
+        "reserved-text",
+        "\
+`$windrow$` ends the body of a generated routine on PostgreSQL, `@body@` is where its hash will stand, and lines that begin \
+with `--# ` or `--! ` cut a file into statements. No text of a spec can hold them, neither a name nor a value.",
+    ),
+    (
         "retention-under-minimum",
         "\
 `minimum` is the floor that no policy, option or call can go under, so what the spec itself says must not be under it. \

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean, line_and_column};
 use crate::spec::Spec;
@@ -15,6 +15,10 @@ pub(super) fn spec(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
         return (None, syntax_errors(text, &errors));
     }
     let mut diagnostics = Vec::new();
+    for (key, value) in table.get_ref() {
+        reserved_key(key, &mut diagnostics);
+        reserved_value(value, &mut diagnostics);
+    }
     loop {
         let error = match Spec::deserialize(toml::Deserializer::from(table.clone())) {
             Ok(spec) => return (Some(spec), diagnostics),
@@ -27,6 +31,46 @@ pub(super) fn spec(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
             return (None, diagnostics);
         }
     }
+}
+
+/// What generated files use for themselves: the end of a routine's body, the place of its hash, and the beginnings of lines
+/// that cut a file into statements.
+const RESERVED: [&str; 4] = ["$windrow$", "@body@", "\n--# ", "\n--! "];
+
+fn reserved_key(key: &Spanned<DeString<'_>>, diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.extend(reserved(key.get_ref(), key.span()));
+}
+
+fn reserved_value(value: &Spanned<DeValue<'_>>, diagnostics: &mut Vec<Diagnostic>) {
+    match value.get_ref() {
+        DeValue::String(text) => diagnostics.extend(reserved(text, value.span())),
+        DeValue::Array(values) => {
+            for value in values {
+                reserved_value(value, diagnostics);
+            }
+        }
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                reserved_key(key, diagnostics);
+                reserved_value(value, diagnostics);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn reserved(text: &str, span: Span) -> Option<Diagnostic> {
+    let found = RESERVED.iter().find(|reserved| {
+        let at_start = reserved.strip_prefix('\n');
+        text.contains(*reserved) || at_start.is_some_and(|start| text.starts_with(start))
+    })?;
+    let found = found.trim();
+    Some(Diagnostic::error(
+        "reserved-text",
+        span,
+        format!("`{found}` means something in generated files"),
+        format!("write it without `{found}`; a table or column of that name cannot be managed"),
+    ))
 }
 
 fn syntax_errors(text: &str, errors: &[toml::de::Error]) -> Vec<Diagnostic> {

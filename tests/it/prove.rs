@@ -11,8 +11,13 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 use windrow::dialect::{DIALECTS, Dialect};
+use windrow::graph::Shared;
+use windrow::render;
 
+use crate::single;
+use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
+use crate::support::graphs::{dolphinscheduler, with_keepers};
 use defects::DEFECTS;
 
 /// Runs one test of this program in a process of its own.
@@ -80,6 +85,40 @@ fn every_test_that_should_notice_a_defect_exists() {
                 .iter()
                 .any(|test| tests.contains(on(dialect, test).as_str()));
             assert!(noticed, "{} on {dialect:?}: no such test", defect.name);
+        }
+    }
+}
+
+#[test]
+fn every_defect_has_its_place_in_the_generated_sql() {
+    let graphs = [
+        dolphinscheduler(Shared::Closed),
+        with_keepers(Shared::Closed),
+        camunda::graph(),
+        single::graph(),
+    ];
+    for dialect in DIALECTS {
+        let bundles: Vec<_> = graphs
+            .iter()
+            .map(|graph| {
+                (
+                    graph,
+                    render::bundle(graph, *dialect).expect("the templates render"),
+                )
+            })
+            .collect();
+        for defect in DEFECTS
+            .iter()
+            .filter(|defect| servers(defect).any(|server| server == *dialect))
+        {
+            let mut applied = bundles
+                .iter()
+                .filter_map(|(graph, bundle)| defect.applied(bundle, graph, *dialect));
+            assert!(
+                applied.next().is_some(),
+                "{} has no place on {dialect:?}",
+                defect.name
+            );
         }
     }
 }

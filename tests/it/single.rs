@@ -169,7 +169,7 @@ const AS_OF: &str = "2026-06-01T12:00:00Z";
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-fn graph() -> Graph {
+pub(crate) fn graph() -> Graph {
     let (graph, findings) = lint::load(SPEC);
     graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
 }

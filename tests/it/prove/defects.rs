@@ -49,7 +49,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t\n    WHERE false AND t.\"workflow_instance_id\" = ANY (o_members)",
         )],
         mysql: &[edit(
-            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id;",
+            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;",
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND 1 = 0;",
         )],
         noticed_by: &[CLOSED, LITERAL],

@@ -7,8 +7,8 @@ use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use windrow::dialect::{DIALECTS, Dialect};
 
-/// Names that want quotes, and some that do not.
-const TABLES: [&str; 14] = [
+/// Names that want quotes, words of SQL, and what the templates, their files or a client might take for their own.
+const TABLES: [&str; 21] = [
     "order",
     "group",
     "line item",
@@ -23,8 +23,15 @@ const TABLES: [&str; 14] = [
     "a-b",
     "user",
     "it's",
+    "se;mi",
+    "{{ name }}",
+    "$wind$",
+    "-- create",
+    "tick`s",
+    "100%",
+    "as_long_as_a_name_of_postgresql_may_be_which_is_63_bytes_or_so",
 ];
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 17] = [
     "id",
     "key",
     "from",
@@ -37,6 +44,11 @@ const COLUMNS: [&str; 12] = [
     "über",
     "check",
     "condition",
+    "a;b",
+    "{% x %}",
+    "c'd",
+    "e`f",
+    "$$",
 ];
 
 /// What a column holds.
@@ -865,5 +877,5 @@ fn quoted(name: &str) -> String {
 
 /// A name as TOML takes it.
 fn toml(name: &str) -> String {
-    format!("\"{name}\"")
+    format!("{name:?}")
 }

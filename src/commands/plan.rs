@@ -233,14 +233,16 @@ fn seconds(load: &Load) -> f64 {
 
 /// A rule as the document has it.
 fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> Value {
+    let known = backlog.is_known();
+    let runs = course.runs.filter(|_| known);
     json!({
         "rule": rule.name,
         "due_families": backlog.due.map(f64::round),
         "due_complete": backlog.complete,
         "counted": backlog.counted,
-        "families": backlog.going.round(),
-        "rows": backlog.rows.round(),
-        "batches": backlog.batches.ceil(),
+        "families": known.then(|| backlog.going.round()),
+        "rows": known.then(|| backlog.rows.round()),
+        "batches": known.then(|| backlog.batches.ceil()),
         "exact": backlog.exact,
         "sampled_families": backlog.sampled,
         "sample": backlog.sample,
@@ -250,10 +252,10 @@ fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> Value {
         "oldest_end_time": backlog.oldest,
         "due_per_day": backlog.inflow,
         "due_per_day_from": backlog.inflow_from,
-        "work_seconds": seconds(load).ceil(),
-        "runs": course.runs,
-        "days": course.runs.map(|_| course.days),
-        "done_in_seconds": course.runs.map(|_| course.wait),
+        "work_seconds": known.then(|| seconds(load).ceil()),
+        "runs": runs,
+        "days": runs.map(|_| course.days),
+        "done_in_seconds": runs.map(|_| course.wait),
         "limit": course.limit.map(forecast::Limit::name),
         "run_families": load.run_families,
         "run_rows": load.run_rows.is_finite().then_some(load.run_rows),

@@ -63,7 +63,7 @@ pub fn plan(document: &Value) -> String {
             Some(families) => format!("{} at least", count(families as i64)),
             None => "unknown".to_owned(),
         };
-        let known = rule["due_families"].is_number();
+        let known = rule["families"].is_number();
         let estimated = |name: &str| match known {
             true => format!("{about}{}", count(number_of(rule, name))),
             false => String::new(),
@@ -413,7 +413,7 @@ mod tests {
                  "limit": "run_families", "run_families": 10_000.0, "capacity_per_day": 10_000.0,
                  "speed": {"rows_per_second": 10_000.0, "basis": {"assumed": 10_000.0, "nice": 0.0}},
                  "remedies": [{"change": "run_families", "to": 720_000, "days": 2}, {"change": "schedule", "to": "7 * * * *", "days": 25}], "notes": []},
-                {"rule": "logs", "due_families": null, "families": 0.0, "rows": 0.0, "batches": 0.0, "exact": false, "runs": 0,
+                {"rule": "logs", "due_families": null, "families": null, "rows": null, "batches": null, "exact": false, "runs": null,
                  "stays": {}, "notes": ["counting up to 10000 families was stopped after 60s"]}],
             "tables": [{"table": "job", "rows": 990_000.0, "share": 0.5, "bytes": 2e9, "dead_bytes": 1e9, "log_bytes": 3e8},
                        {"table": "step", "rows": 8_910_000.0, "share": null, "bytes": null, "dead_bytes": null, "log_bytes": null}],

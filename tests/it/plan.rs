@@ -379,17 +379,20 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         refused(&mut world, routine, options, why);
     }
     world.execute(match dialect {
-        Dialect::Postgres => "BEGIN; LOCK TABLE job IN ACCESS EXCLUSIVE MODE",
-        Dialect::Mysql | Dialect::Mariadb => "LOCK TABLES job WRITE",
+        Dialect::Postgres => "BEGIN; LOCK TABLE windrow_plan.hold IN ACCESS EXCLUSIVE MODE",
+        Dialect::Mysql | Dialect::Mariadb => "LOCK TABLES windrow_plan.hold WRITE",
     });
-    let stopped = world.plan("--rule jobs --timeout 50ms");
+    let stopped = world.plan("--rule jobs --timeout 300ms");
     world.execute(match dialect {
         Dialect::Postgres => "ROLLBACK",
         Dialect::Mysql | Dialect::Mariadb => "UNLOCK TABLES",
     });
     let stopped = rule(&stopped, "jobs");
-    assert!(stopped["due_families"].is_null(), "{stopped:#}");
-    assert_eq!(stopped["notes"].as_array().map(Vec::len), Some(2));
+    let notes = stopped["notes"].as_array().expect("notes");
+    assert!(
+        stopped["exact"] == false && stopped["rows"].is_null() && !notes.is_empty(),
+        "{stopped:#}"
+    );
 
     // What a run would be refused for is told, and nothing has been written.
     world.execute(match dialect {

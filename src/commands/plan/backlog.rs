@@ -57,6 +57,11 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
+    /// Whether anything was looked at.
+    pub(super) fn is_known(&self) -> bool {
+        self.exact || self.sampled > 0.0
+    }
+
     /// Which part of what is due may go.
     pub(super) fn share(&self) -> f64 {
         match self.due {

@@ -193,6 +193,77 @@ impl Calls {
         }
     }
 
+    /// A row where the control schema stands, as far as this session may see it. Parameter: its name.
+    pub fn installed(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => {
+                "SELECT 1 FROM information_schema.tables WHERE table_schema = $1 AND table_name = 'control'"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = 'control'"
+            }
+        }
+    }
+
+    /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameter: the rule.
+    pub fn speed(&self) -> String {
+        self.written(postgres::SPEED.to_owned(), || mysql::SPEED.to_owned())
+    }
+
+    /// A row with the families of a rule that became due in an hour, as the last run saw it. Parameter: the rule.
+    pub fn inflow(&self) -> String {
+        let sql = "SELECT due_per_hour FROM {w}.run_backlog WHERE rule = {p} ORDER BY run_id DESC LIMIT 1";
+        self.written(sql.replace("{p}", "$1"), || sql.replace("{p}", "?"))
+    }
+
+    /// One row of the minutes by which the clock of a zone is before UTC now. Parameter: the zone.
+    pub fn offset(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => {
+                "SELECT (extract(epoch FROM (now() AT TIME ZONE $1) - (now() AT TIME ZONE 'UTC')) / 60)::bigint"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', ?))"
+            }
+        }
+    }
+
+    /// One row of what the server logs of a deleted row: whether page images (PostgreSQL), whether anything, and which
+    /// columns (MySQL, MariaDB); and of the minutes since 1970.
+    pub fn log_settings(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => {
+                "SELECT current_setting('full_page_writes'), '', (extract(epoch FROM now()) / 60)::bigint"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "SELECT IF(@@GLOBAL.log_bin, 'on', 'off'), @@GLOBAL.binlog_row_image, UNIX_TIMESTAMP() DIV 60"
+            }
+        }
+    }
+
+    /// One row of the bytes that a value of each of these columns has on the average, among the first thousand rows of a
+    /// table.
+    pub fn widths(&self, table: &str, columns: &[&str]) -> String {
+        let names: Vec<String> = columns
+            .iter()
+            .map(|name| self.dialect.ident(name))
+            .collect();
+        let averages: Vec<String> = names
+            .iter()
+            .map(|name| match self.dialect {
+                Dialect::Postgres => format!("coalesce(avg(pg_column_size({name})), 0)::float8"),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    format!("COALESCE(AVG(COALESCE(LENGTH({name}), 0)), 0)")
+                }
+            })
+            .collect();
+        format!(
+            "SELECT {} FROM (SELECT {} FROM {table} LIMIT 1000) AS s",
+            averages.join(", "),
+            names.join(", ")
+        )
+    }
+
     /// A row where an earlier installation overruled something.
     pub fn forced_install(&self) -> String {
         format!(

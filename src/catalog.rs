@@ -55,6 +55,13 @@ pub struct CatalogTable {
     pub row_security: bool,
     /// The planner's estimate; 0 when the table was never analysed.
     pub estimated_rows: i64,
+    /// Bytes of the rows in the table's own pages, as the statistics have it, like the following: without long values stored apart (PostgreSQL), with the primary key
+    /// (MySQL, MariaDB).
+    pub row_bytes: i64,
+    /// Bytes of the whole table without its indexes.
+    pub table_bytes: i64,
+    /// Bytes of its indexes.
+    pub index_bytes: i64,
     /// Owner.
     pub owner: String,
 }

@@ -77,6 +77,14 @@ pub enum Command {
     /// Example: windrow preview specs/dolphinscheduler.toml --url postgres://auditor@db/scheduler
     Preview(Preview),
 
+    /// Say what a backlog asks for: indexes, batches, log, nights
+    ///
+    /// Before the installation: which indexes are built first, and how big they become. After it: what is due, how long
+    /// runs will work on it, how many nights, and what limits them. Reads only.
+    ///
+    /// Example: windrow plan specs/dolphinscheduler.toml --url postgres://auditor@db/scheduler
+    Plan(Plan),
+
     /// Allow runs to delete, in this database
     ///
     /// Example: windrow arm specs/dolphinscheduler.toml --url postgres://operator@db/scheduler
@@ -390,6 +398,30 @@ pub struct Preview {
     /// Which families
     #[command(flatten)]
     pub selection: Selection,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Which spec, which database, which form
+    #[command(flatten)]
+    pub with: WithOutput,
+
+    /// This rule only
+    #[arg(long, value_name = "RULE")]
+    pub rule: Option<String>,
+
+    /// Up to how many families of a rule to count
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1..))]
+    pub count: i64,
+
+    /// Up to how many families of a rule to look at; where more are due, slices of them
+    #[arg(long, value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(i64).range(10..))]
+    pub sample: i64,
+
+    /// Stop a question to the database after this time, and do without its answer
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    pub timeout: String,
 }
 
 /// Arguments of `run`.

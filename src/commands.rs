@@ -27,6 +27,7 @@ mod generate;
 mod graph;
 mod install;
 mod operate;
+mod plan;
 mod preview;
 mod run;
 mod show;
@@ -61,6 +62,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Hold(args) => operate::hold(&args, ui),
         Command::Settings(args) => operate::settings(&args, ui),
         Command::Window(args) => operate::window(&args, ui),
+        Command::Plan(args) => plan::plan(&args, ui),
         Command::Arm(args) => operate::arm(&args, ui),
         Command::Pause(args) => operate::pause(&args, ui),
         Command::Resume(args) => operate::resume(&args, ui),

@@ -14,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::graph::{
     Column, Condition, Definition, Edge, Graph, Kind, Need, Rule, Single, Stamp, Table, Test, Timed,
 };
-use crate::plan;
+use crate::plan::{self, IndexNeed};
 use crate::render::home;
 
 mod mysql;
@@ -759,6 +759,25 @@ fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
     .help(help)
 }
 
+/// Whether a table lacks an index that the plan needs, or has it, but not ready for use.
+pub fn lacks(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
+    let Some(live) = catalog.tables.get(&graph.table(need.table).name) else {
+        return false;
+    };
+    let needed = needed(catalog.dialect, need);
+    let there = leading(live, &parts(needed, need.otherwise.as_ref()));
+    needed.iter().all(|name| live.column(name).is_some())
+        && !there.iter().any(|index| index.valid && index.ready)
+}
+
+/// The columns of an index; where it cannot be partial, what its condition says stands in front of it.
+fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
+    match dialect.facts().partial_indexes {
+        true => &need.columns,
+        false => &need.whole_columns,
+    }
+}
+
 /// The indexes that the plan needs, and those that the spec says the application has.
 fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     for need in plan::make(graph).indexes {
@@ -766,12 +785,7 @@ fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
         };
-        // Where an index cannot be partial, what its condition says stands in front of it.
-        let needed = if catalog.dialect.facts().partial_indexes {
-            &need.columns
-        } else {
-            &need.whole_columns
-        };
+        let needed = needed(catalog.dialect, &need);
         if needed.iter().any(|name| live.column(name).is_none()) {
             continue;
         }

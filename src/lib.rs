@@ -19,6 +19,7 @@ pub mod dialect;
 pub mod draw;
 pub mod failure;
 pub mod fit;
+pub mod forecast;
 pub mod graph;
 pub mod interrupt;
 pub mod lint;

@@ -113,6 +113,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "47_plan.sql",
+        include_str!("../templates/postgres/47_plan.sql"),
+    ),
+    (
+        "postgres",
         "50_grants.sql",
         include_str!("../templates/postgres/50_grants.sql"),
     ),
@@ -213,6 +218,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "47_plan.sql",
+        include_str!("../templates/mysql/47_plan.sql"),
+    ),
+    (
+        "mysql",
         "50_grants.sql",
         include_str!("../templates/mysql/50_grants.sql"),
     ),
@@ -256,6 +266,7 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
 /// The routines that an auditor may call: they read.
 const AUDITOR_ROUTINES: &[&str] = &[
     "preview",
+    "outlook",
     "verify",
     "run_result",
     "orphans",
@@ -294,7 +305,14 @@ const OPERATOR_ROUTINES: &[&str] = &[
 ];
 
 /// The same where every routine runs with the definer's rights and calls what it needs itself.
-const AUDITOR_PROCEDURES: &[&str] = &["preview", "verify", "run_result", "orphans", "in_window"];
+const AUDITOR_PROCEDURES: &[&str] = &[
+    "preview",
+    "outlook",
+    "verify",
+    "run_result",
+    "orphans",
+    "in_window",
+];
 
 /// See [`AUDITOR_PROCEDURES`].
 const OPERATOR_PROCEDURES: &[&str] = &[
@@ -656,6 +674,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
     // MySQL asks for the rights of a view's definer when another view names it.
     let metrics = "how much is due, what stays and why, and the metrics";
     add("46_metrics.sql", "46_metrics.sql", metrics, &context)?;
+    add(
+        "47_plan.sql",
+        "47_plan.sql",
+        "how much is due, along time and ahead of it: what a backlog plan starts from",
+        &context,
+    )?;
     add(
         "50_grants.sql",
         "50_grants.sql",
@@ -1218,8 +1242,10 @@ struct RootView {
 #[derive(Serialize, Clone)]
 struct IndexView {
     name: String,
-    /// The statements that make and drop it, as literals to be prepared.
+    /// The statements that make and drop it, as literals to be prepared; the first one as it is.
     statement: String,
+    #[serde(skip)]
+    plain: String,
     undo: String,
     ident: String,
     literal: String,
@@ -2317,14 +2343,16 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         Some(_) => "SHARED",
     };
     let alter = |change: &str| {
-        dialect.text(&format!(
+        format!(
             "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = {lock}",
             dialect.qualified(home(graph, dialect), &table.name)
-        ))
+        )
     };
+    let plain = alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name)));
     IndexView {
-        statement: alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name))),
-        undo: alter(&format!("DROP INDEX {}", dialect.ident(&name))),
+        statement: dialect.text(&plain),
+        plain,
+        undo: dialect.text(&alter(&format!("DROP INDEX {}", dialect.ident(&name)))),
         literal: dialect.text(&name),
         ident: dialect.ident(&name),
         qualified: dialect.qualified(home(graph, dialect), &name),
@@ -2345,6 +2373,44 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
         why: index.why.clone(),
         name,
     }
+}
+
+/// The statement that makes each index of the plan, in the plan's order.
+pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> {
+    let graph = &graph.named_for(dialect);
+    plan::make(graph)
+        .indexes
+        .into_iter()
+        .map(|need| {
+            let view = index_view(graph, &need, dialect);
+            let mut sql = match dialect {
+                Dialect::Postgres => format!(
+                    "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} ({})",
+                    view.ident, view.table, view.columns
+                ),
+                Dialect::Mysql | Dialect::Mariadb => view.plain,
+            };
+            if !view.predicates.is_empty() {
+                sql += &format!(" WHERE {}", view.predicates.join(" AND "));
+            }
+            IndexStatement {
+                name: view.name,
+                sql,
+                need,
+            }
+        })
+        .collect()
+}
+
+/// An index of the plan, what it is called, and the statement that makes it, as `20_indexes.sql` has it.
+#[derive(Debug)]
+pub struct IndexStatement {
+    /// Its name.
+    pub name: String,
+    /// The statement, on one line.
+    pub sql: String,
+    /// What it is for.
+    pub need: IndexNeed,
 }
 
 /// A key before all others, as a literal.

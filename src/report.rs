@@ -8,7 +8,10 @@ use serde_json::Value;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 
+mod plan;
 mod sight;
+
+pub use plan::plan;
 
 /// Why families stay, and what each reason means.
 pub const REASONS: [(&str, &str); 10] = [

@@ -245,6 +245,18 @@ pub(super) const PROGRESS: &str = "
     FROM {w}.run AS r JOIN {w}.{progress} AS p USING (run_id)
     WHERE r.status = 'running' AND r.backend_pid = ?";
 
+pub(super) const SPEED: &str = "
+    SELECT CAST(COALESCE(SUM(l.deleted_rows), 0) AS SIGNED), COALESCE(SUM(l.seconds), 0), COUNT(*)
+    FROM (
+        SELECT p.deleted_rows, TIMESTAMPDIFF(MICROSECOND, p.started_at, p.updated_at) / 1e6 AS seconds
+        FROM {w}.run_rule AS p
+        JOIN {w}.run AS r USING (run_id)
+        WHERE p.rule = ?
+          AND p.deleted_rows > 0
+          AND NOT r.dry_run
+        ORDER BY p.run_id DESC
+        LIMIT 5) AS l";
+
 // A name of a lock has at most 64 characters.
 pub(super) const LOCK_INSTALL: &str =
     "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";

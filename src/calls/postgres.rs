@@ -61,6 +61,18 @@ pub(super) const PROGRESS: &str = "
     FROM {w}.run r JOIN {w}.{progress} p USING (run_id)
     WHERE r.status = 'running' AND r.backend_pid = $1::int";
 
+pub(super) const SPEED: &str = "
+    SELECT coalesce(sum(l.deleted_rows), 0)::bigint, coalesce(sum(l.seconds), 0)::float8, count(*)
+    FROM (
+        SELECT p.deleted_rows, extract(epoch FROM p.updated_at - p.started_at) AS seconds
+        FROM {w}.run_rule AS p
+        JOIN {w}.run AS r USING (run_id)
+        WHERE p.rule = $1
+          AND p.deleted_rows > 0
+          AND NOT r.dry_run
+        ORDER BY p.run_id DESC
+        LIMIT 5) AS l";
+
 pub(super) const CLAIM: &str =
     "SELECT artifact_id::text, host, path FROM {w}.claim_artifacts($1::int)";
 

@@ -463,6 +463,9 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
             row_security: truth(&row, 3),
             estimated_rows: number(&row, 4),
             owner: text(&row, 5),
+            row_bytes: number(&row, 6),
+            table_bytes: number(&row, 7),
+            index_bytes: number(&row, 8),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -540,12 +543,16 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
     })
 }
 
+// Sizes as VACUUM and ANALYZE last saw them: to measure them would wait for whoever alters a table.
 const TABLES: &str = "
     SELECT c.relname, c.relkind = 'p',
            (SELECT p.relname FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent
              WHERE i.inhrelid = c.oid AND c.relispartition),
-           c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_get_userbyid(c.relowner)
+           c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_get_userbyid(c.relowner),
+           c.relpages * b.size, (c.relpages + coalesce((SELECT t.relpages FROM pg_class t WHERE t.oid = c.reltoastrelid), 0)) * b.size,
+           (SELECT coalesce(sum(x.relpages), 0)::bigint FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid) * b.size
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     ORDER BY c.relname";
 

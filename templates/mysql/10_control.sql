@@ -565,6 +565,17 @@ BEGIN
         END IF;
     END IF;
 {%- endfor %}
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') THEN
+{%- for rule in rules %}{% if rule.single %}
+        IF COALESCE(v_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
+            CALL {{ control }}.refuse('rule {{ rule.name }} does not go along a time', 'leave the option from out{% if rules | length > 1 %}, or name another rule{% endif %}');
+        END IF;
+{%- endif %}{% endfor %}
+        CALL {{ control }}.option_of(p_options, 'from', v_text);
+        IF CAST(v_text AS datetime(6)) IS NULL THEN
+            CALL {{ control }}.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
+        END IF;
+    END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.run_families') THEN
         CALL {{ control }}.option_of(p_options, 'run_families', v_text);
         IF (v_text REGEXP '^[1-9][0-9]{0,17}\\z') IS NOT TRUE THEN

@@ -843,7 +843,8 @@ BEGIN
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
     DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6) DEFAULT {{ rule.least_time }};
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, {{ rule.least_time }});
     DECLARE v_to        datetime(6);
 {%- if rule.timed.by_family %}
     DECLARE v_key       varchar(255) DEFAULT {{ rule.first_key }};
@@ -878,9 +879,11 @@ BEGIN
     END IF;
     CALL {{ control }}.{{ rule.name }}_cutoff(p_as_of, v_retention, v_cutoff);
     CALL {{ control }}.{{ rule.name }}_open();
-    CALL {{ control }}.{{ rule.name }}_undated();
-    INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+    IF v_start IS NULL THEN
+        CALL {{ control }}.{{ rule.name }}_undated();
+        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+    END IF;
 {%- if rule.timed.by_family %}
     CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_most);
     -- Families first, then what belongs to none.
@@ -905,7 +908,7 @@ BEGIN
                 {{ w::add_samples(rule=rule) }}
         END IF;
     END LOOP families;
-    SET v_from = {{ rule.least_time }};
+    SET v_from = COALESCE(v_start, {{ rule.least_time }});
 {%- endif %}
     windows: LOOP
         CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);

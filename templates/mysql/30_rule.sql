@@ -1193,6 +1193,7 @@ BEGIN
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1225,9 +1226,13 @@ BEGIN
         CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
     END IF;
     CALL {{ control }}.{{ rule.name }}_open();
-    CALL {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope);
-    INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope);
+        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE {{ control }}.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL {{ control }}.{{ rule.name }}_work();
         CALL {{ control }}.{{ rule.name }}_scope(p_as_of, v_retention, v_scope);
@@ -1278,20 +1283,22 @@ BEGIN
 {%- else %}
     SET v_default = {{ rule.cutoff_of_preview }};
 {%- endif %}
-    CALL {{ control }}.{{ rule.name }}_work();
-    CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
-    SELECT COUNT(*)
-    INTO v_without
-    FROM {{ rule.table }} AS i
-    LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
-    WHERE {{ rule.ended }} < v_default
+    IF v_from IS NULL THEN
+        CALL {{ control }}.{{ rule.name }}_work();
+        CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
+        SELECT COUNT(*)
+        INTO v_without
+        FROM {{ rule.table }} AS i
+        LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+        WHERE {{ rule.ended }} < v_default
 {%- for predicate in rule.eligible %}
-      AND {{ predicate }}
+          AND {{ predicate }}
 {%- endfor %}
 {%- if rule.newest %}
-      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
-      AND s.position IS NULL;
+          AND s.position IS NULL;
+    END IF;
 {%- endif %}
     CALL {{ control }}.{{ rule.name }}_close();
 

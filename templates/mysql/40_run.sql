@@ -584,7 +584,7 @@ BEGIN
     DECLARE v_rule  longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
-    CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL {{ control }}.check_run_options(p_options, v_as_of);
     CALL {{ control }}.option_of(p_options, 'rule', v_rule);
 {%- for rule in rules %}
@@ -606,7 +606,7 @@ END;
 --# create procedure {{ control }}.preview
 CREATE PROCEDURE {{ control }}.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

@@ -498,7 +498,7 @@ SET o_document = CONCAT(
         ', "passes": [', v_passes, ']',
 {%- endif %}
 {%- if rule.per and rule.opt_in %}
-        ', "without_policy": ', v_without,
+        ', "without_policy": ', COALESCE(v_without, 'null'),
 {%- endif %}
         ', "run_families": ', v_limit,
         ', "limited": ', IF(v_more, 'true', 'false'),
@@ -686,6 +686,11 @@ DELETE t
 {% macro time_of_row(time, zoned) -%}
 COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ time }}, '%Y-%m-%dT%H:%i:%s.%f'))), {% if zoned %}'+00:00"'{% else %}'"'{% endif %}), 'null')
 {%- endmacro time_of_row %}
+
+{#- A part p of what is due, as outlook() tells it. -#}
+{% macro part() -%}
+CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}')
+{%- endmacro part %}
 
 {#- The work tables for the keys of tables between the members and other tables: making them, and their names behind others. -#}
 {% macro make_collects(control, rule) -%}

@@ -755,7 +755,7 @@ DECLARE
     v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
     v_cutoff    {{ rule.time_type }} := {{ control }}.{{ rule.name }}_cutoff(p_as_of, {{ control }}.seconds(p_options ->> 'retention'));
-    v_from      {{ rule.time_type }} := {{ rule.timed.first_time }};
+    v_from      {{ rule.time_type }} := coalesce(p_options ->> 'from', {{ rule.timed.first_time }});
 {%- if not rule.timed.by_family %}
     v_last      bigint[];
 {%- endif %}
@@ -775,7 +775,7 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, NULL)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE {{ control }}.{{ rule.name }}_undated(p_as_of, NULL)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
 {%- if rule.timed.by_family %}
@@ -783,7 +783,7 @@ BEGIN
             SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_from, v_key, v_cutoff, least({{ control }}.setting_of({{ rule.literal }}, 'batch_families'), greatest(v_limit - v_families, 1)));
             v_by_family := v_next.o_roots <> '{}';
             IF NOT v_by_family THEN
-                v_from := {{ rule.timed.first_time }};
+                v_from := coalesce(p_options ->> 'from', {{ rule.timed.first_time }});
                 CONTINUE;
             END IF;
         ELSE

@@ -961,7 +961,7 @@ DECLARE
     v_roots     {{ rule.key_type }}[];
     v_ends      {{ rule.time_type }}[];
     v_last      integer;
-    v_time      {{ rule.time_type }} := '-infinity';
+    v_time      {{ rule.time_type }} := coalesce(p_options ->> 'from', '-infinity');
     v_key       {{ rule.key_type }} := {{ rule.first_key }};
     v_gone      {{ rule.id_type }}[] := '{}';
     v_members   {{ rule.id_type }}[] := '{}';
@@ -985,7 +985,7 @@ DECLARE
     v_default   {{ rule.time_type }} := {{ rule.cutoff_of_preview }};
 {%- endif %}
 BEGIN
-    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -1044,7 +1044,7 @@ BEGIN
     RETURN json_build_object(
         {{ w::preview_fields(rule=rule) }}
 {%- if rule.per and rule.opt_in %}
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM {{ rule.table }} AS i
 {%- if rule.last %}
@@ -1071,7 +1071,7 @@ BEGIN
                     AND p.scope = i.{{ rule.per }}::text
 {%- endif %}
               )
-        ),
+        ) END,
 {%- endif %}
         'run_families', v_limit,
         'limited', v_more,

@@ -118,6 +118,7 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
+    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM {{ control }}.check_rule(p_options);
@@ -162,6 +163,23 @@ BEGIN
     END IF;
 {%- endif %}
 {%- endfor %}
+    IF p_options ? 'from' THEN
+{%- for rule in rules %}{% if rule.single %}
+        IF coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
+            RAISE EXCEPTION 'rule {{ rule.name }} does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out{% if rules | length > 1 %}, or name another rule{% endif %}.';
+        END IF;
+{%- endif %}{% endfor %}
+        BEGIN
+            v_from := (p_options ->> 'from')::timestamp;
+        EXCEPTION WHEN OTHERS THEN
+            v_from := NULL;
+        END;
+        IF v_from IS NULL THEN
+            RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -679,7 +697,7 @@ DECLARE
     v_as_of timestamptz;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := {{ control }}.check_run_options(p_options);
 {%- for rule in rules %}
     IF coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} THEN
@@ -694,7 +712,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.preview
 COMMENT ON FUNCTION {{ control }}.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT {{ control }}.preview(''{"run_families": 100}''); [body @body@]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT {{ control }}.preview(''{"run_families": 100}''); [body @body@]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 --# create function {{ control }}.purge_begin

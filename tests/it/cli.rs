@@ -51,6 +51,7 @@ fn help_names_every_command_and_the_exit_codes() {
       install    Install the generated SQL into a database
       policy     Show or set how long each scope is kept
       preview    Show what a run would delete now, and what stays and why
+      plan       Say what a backlog asks for: indexes, batches, log, nights
       arm        Allow runs to delete, in this database
       run        Call the cleanup and show its progress and its result
       verify     Check what was deleted and what stands

@@ -21,6 +21,7 @@ mod named;
 mod newest;
 mod oracle;
 mod pace;
+mod plan;
 mod poison;
 mod prove;
 mod rig;

@@ -112,6 +112,7 @@ const FORBIDDEN_MYSQL: &[&str] = &[
 /// The routines that some may call; all others are for routines only. PostgreSQL's have their own test.
 const CALLABLE: &[&str] = &[
     "preview",
+    "outlook",
     "verify",
     "run_result",
     "orphans",

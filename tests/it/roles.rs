@@ -409,6 +409,7 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     }
     for (function, options) in [
         ("preview", json!({})),
+        ("outlook", json!({})),
         ("verify", json!({})),
         ("set_policy", json!({"scope": "42", "retention": "8d"})),
         ("drop_policy", json!({"scope": "42"})),

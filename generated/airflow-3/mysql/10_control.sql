@@ -713,7 +713,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 9d136783ec45]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 1278efb2355d]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -803,6 +803,24 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_airflow_3.check_scope('connection_test_request', v_scope);
+        END IF;
+    END IF;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') THEN
+        IF COALESCE(v_rule, 'tries') = 'tries' THEN
+            CALL windrow_airflow_3.refuse('rule tries does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
+        IF COALESCE(v_rule, 'task_state') = 'task_state' THEN
+            CALL windrow_airflow_3.refuse('rule task_state does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
+        IF COALESCE(v_rule, 'asset_state') = 'asset_state' THEN
+            CALL windrow_airflow_3.refuse('rule asset_state does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
+        IF COALESCE(v_rule, 'revoked_token') = 'revoked_token' THEN
+            CALL windrow_airflow_3.refuse('rule revoked_token does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
+        CALL windrow_airflow_3.option_of(p_options, 'from', v_text);
+        IF CAST(v_text AS datetime(6)) IS NULL THEN
+            CALL windrow_airflow_3.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.run_families') THEN

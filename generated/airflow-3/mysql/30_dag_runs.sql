@@ -1359,12 +1359,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 7cb2dd4956ea]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f0307621d1e6]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1408,9 +1409,13 @@ BEGIN
         CALL windrow_airflow_3.setting_of('dag_runs', 'run_families', v_limit);
     END IF;
     CALL windrow_airflow_3.dag_runs_open();
-    CALL windrow_airflow_3.dag_runs_undated(p_as_of, v_scope);
-    INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL windrow_airflow_3.dag_runs_undated(p_as_of, v_scope);
+        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE windrow_airflow_3.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL windrow_airflow_3.dag_runs_work();
         CALL windrow_airflow_3.dag_runs_scope(p_as_of, v_retention, v_scope);
@@ -1500,30 +1505,32 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.last_error IS NOT NULL;
     SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, 7776000), 604800) + 86400) SECOND, '+00:00', '+00:00');
-    CALL windrow_airflow_3.dag_runs_work();
-    CALL windrow_airflow_3.dag_runs_scope(p_as_of, NULL, NULL);
-    SELECT COUNT(*)
-    INTO v_without
-    FROM `airflow`.`dag_run` AS i
-    LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
-    WHERE coalesce(i.`end_date`, i.`updated_at`) < v_default
-      AND i.`state` IN ('success', 'failed')
-      -- The newest 1 of each dag_id stay.
-      AND (
-          i.`dag_id` IS NULL
-          OR i.`run_after` IS NULL
-          OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
-          OR (i.`run_after`, i.`id`) < (
-              SELECT n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id`
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
+    IF v_from IS NULL THEN
+        CALL windrow_airflow_3.dag_runs_work();
+        CALL windrow_airflow_3.dag_runs_scope(p_as_of, NULL, NULL);
+        SELECT COUNT(*)
+        INTO v_without
+        FROM `airflow`.`dag_run` AS i
+        LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
+        WHERE coalesce(i.`end_date`, i.`updated_at`) < v_default
+          AND i.`state` IN ('success', 'failed')
+          -- The newest 1 of each dag_id stay.
+          AND (
+              i.`dag_id` IS NULL
+              OR i.`run_after` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+              OR (i.`run_after`, i.`id`) < (
+                  SELECT n.`run_after`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id`
+                    AND n.`run_after` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                  ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+                  LIMIT 1
+              )
           )
-      )
-      AND s.position IS NULL;
+          AND s.position IS NULL;
+    END IF;
     CALL windrow_airflow_3.dag_runs_close();
 
     SET o_document = CONCAT(
@@ -1553,7 +1560,7 @@ BEGIN
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
-        ', "without_policy": ', v_without,
+        ', "without_policy": ', COALESCE(v_without, 'null'),
         ', "run_families": ', v_limit,
         ', "limited": ', IF(v_more, 'true', 'false'),
         ', "batches": ', v_batches,

@@ -735,13 +735,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.log_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 64015cc7e176]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body fd2276f2c205]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
     DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6) DEFAULT '1970-01-01 00:00:01';
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1970-01-01 00:00:01');
     DECLARE v_to        datetime(6);
     DECLARE v_found     bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -769,9 +770,11 @@ BEGIN
     END IF;
     CALL windrow_airflow_3.log_cutoff(p_as_of, v_retention, v_cutoff);
     CALL windrow_airflow_3.log_open();
-    CALL windrow_airflow_3.log_undated();
-    INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
+    IF v_start IS NULL THEN
+        CALL windrow_airflow_3.log_undated();
+        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
+    END IF;
     windows: LOOP
         CALL windrow_airflow_3.log_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
         IF v_from IS NULL THEN

@@ -1421,13 +1421,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 5be6171ff28c]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body ceffbd9163f9]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
-    CALL windrow_airflow_3.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL windrow_airflow_3.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL windrow_airflow_3.check_run_options(p_options, v_as_of);
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'dag_runs') = 'dag_runs' THEN
@@ -1481,7 +1481,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL windrow_airflow_3.preview(''{"run_families": 100}''); [body 16591e414a08]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_airflow_3.preview(''{"run_families": 100}''); [body 16591e414a08]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

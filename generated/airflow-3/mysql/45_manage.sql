@@ -713,7 +713,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body a6734bc8b947]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body a122ff1fb29e]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -958,6 +958,8 @@ BEGIN
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
+        ('outlook'),
+        ('outlook_document'),
         ('pace'),
         ('pause'),
         ('pause_document'),

@@ -46,6 +46,7 @@ GRANT SELECT ON `airflow`.* TO `windrow_airflow_3_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_airflow_3.* TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.preview TO `windrow_airflow_3_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.outlook TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.verify TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.run_result TO `windrow_airflow_3_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.orphans TO `windrow_airflow_3_auditor`;

@@ -1054,7 +1054,7 @@ DECLARE
     v_roots     integer[];
     v_ends      timestamptz[];
     v_last      integer;
-    v_time      timestamptz := '-infinity';
+    v_time      timestamptz := coalesce(p_options ->> 'from', '-infinity');
     v_key       integer := '-2147483648';
     v_gone      integer[] := '{}';
     v_members   integer[] := '{}';
@@ -1073,7 +1073,7 @@ DECLARE
     v_speed     numeric;
     v_default   timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 7776000), 604800) + 86400));
 BEGIN
-    v_keys := windrow_airflow_3.dag_runs_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_airflow_3.dag_runs_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -1166,7 +1166,7 @@ BEGIN
         'skipped_families', v_skips,
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM "public"."dag_run" AS i
             WHERE coalesce(i."end_date", i."updated_at") < v_default
@@ -1192,7 +1192,7 @@ BEGIN
                     AND p.enabled
                     AND p.scope = i."dag_id"::text
               )
-        ),
+        ) END,
         'run_families', v_limit,
         'limited', v_more,
         'batches', v_batches,
@@ -1201,4 +1201,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body b9a7ff8c4146]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4c546786423f]';

@@ -546,7 +546,7 @@ DECLARE
     v_batch     bigint := windrow_airflow_3.setting_of('import_error', 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('import_error', 'run_families'));
     v_cutoff    timestamptz := windrow_airflow_3.import_error_cutoff(p_as_of, windrow_airflow_3.seconds(p_options ->> 'retention'));
-    v_from      timestamptz := '4714-11-24 00:00:00 BC';
+    v_from      timestamptz := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
     v_last      bigint[];
     v_window    record;
     v_counted   record;
@@ -564,7 +564,7 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := windrow_airflow_3.import_error_undated(p_as_of, NULL)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_airflow_3.import_error_undated(p_as_of, NULL)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         SELECT * INTO v_window FROM windrow_airflow_3.import_error_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
@@ -630,4 +630,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 7bb3c53ac925]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 45768cad1ea8]';

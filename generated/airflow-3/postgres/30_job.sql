@@ -556,7 +556,7 @@ DECLARE
     v_batch     bigint := windrow_airflow_3.setting_of('job', 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('job', 'run_families'));
     v_cutoff    timestamptz := windrow_airflow_3.job_cutoff(p_as_of, windrow_airflow_3.seconds(p_options ->> 'retention'));
-    v_from      timestamptz := '4714-11-24 00:00:00 BC';
+    v_from      timestamptz := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
     v_last      bigint[];
     v_window    record;
     v_counted   record;
@@ -574,7 +574,7 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := windrow_airflow_3.job_undated(p_as_of, NULL)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_airflow_3.job_undated(p_as_of, NULL)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         SELECT * INTO v_window FROM windrow_airflow_3.job_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
@@ -640,4 +640,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 2b96501ca942]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 11fa04c8d17f]';

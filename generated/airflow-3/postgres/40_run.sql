@@ -103,6 +103,7 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
+    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_airflow_3.check_rule(p_options);
@@ -190,6 +191,33 @@ BEGIN
         RAISE EXCEPTION 'rule connection_test_request has no scopes'
             USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
+    IF p_options ? 'from' THEN
+        IF coalesce(p_options ->> 'rule', 'tries') = 'tries' THEN
+            RAISE EXCEPTION 'rule tries does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
+            RAISE EXCEPTION 'rule task_state does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'asset_state') = 'asset_state' THEN
+            RAISE EXCEPTION 'rule asset_state does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'revoked_token') = 'revoked_token' THEN
+            RAISE EXCEPTION 'rule revoked_token does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        BEGIN
+            v_from := (p_options ->> 'from')::timestamp;
+        EXCEPTION WHEN OTHERS THEN
+            v_from := NULL;
+        END;
+        IF v_from IS NULL THEN
+            RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -210,7 +238,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body ba349f19559f]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 3629a3d5c9d5]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.holds_lock(p_run bigint, p_pid integer)
@@ -897,7 +925,7 @@ DECLARE
     v_as_of timestamptz;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := windrow_airflow_3.check_run_options(p_options);
     IF coalesce(p_options ->> 'rule', 'dag_runs') = 'dag_runs' THEN
         v_rules := v_rules || windrow_airflow_3.dag_runs_preview(p_options, v_as_of);
@@ -933,7 +961,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 5a73d64f0095]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body c548f72bd5f5]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_begin(p_options jsonb)
@@ -1827,6 +1855,7 @@ BEGIN
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
+            ('outlook'),
             ('pace'),
             ('pause'),
             ('pause_rule'),
@@ -2046,4 +2075,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 16cf9c2e82c5]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body cd2088c5a9ca]';

@@ -94,6 +94,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_airflow_3 FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_airflow_3 TO windrow_airflow_3_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_airflow_3 TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.preview TO windrow_airflow_3_auditor;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.outlook TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.verify TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_result TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.orphans TO windrow_airflow_3_auditor;

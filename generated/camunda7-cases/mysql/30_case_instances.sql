@@ -1340,12 +1340,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 6bdd500e8067]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 33b28fef4ca8]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1386,9 +1387,13 @@ BEGIN
         CALL windrow_camunda7_cases.setting_of('case_instances', 'run_families', v_limit);
     END IF;
     CALL windrow_camunda7_cases.case_instances_open();
-    CALL windrow_camunda7_cases.case_instances_undated(p_as_of, v_scope);
-    INSERT INTO windrow_camunda7_cases.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_camunda7_cases.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL windrow_camunda7_cases.case_instances_undated(p_as_of, v_scope);
+        INSERT INTO windrow_camunda7_cases.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_camunda7_cases.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE windrow_camunda7_cases.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL windrow_camunda7_cases.case_instances_work();
         CALL windrow_camunda7_cases.case_instances_scope(p_as_of, v_retention, v_scope);
@@ -1475,15 +1480,17 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM windrow_camunda7_cases.artifact AS a WHERE a.last_error IS NOT NULL;
     SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, 86400), 86400) + 3600) SECOND, '+00:00', '+00:00');
-    CALL windrow_camunda7_cases.case_instances_work();
-    CALL windrow_camunda7_cases.case_instances_scope(p_as_of, NULL, NULL);
-    SELECT COUNT(*)
-    INTO v_without
-    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-    LEFT JOIN windrow_camunda7_cases.work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
-    WHERE i.`CLOSE_TIME_` < v_default
-      AND i.`STATE_` = 9
-      AND s.position IS NULL;
+    IF v_from IS NULL THEN
+        CALL windrow_camunda7_cases.case_instances_work();
+        CALL windrow_camunda7_cases.case_instances_scope(p_as_of, NULL, NULL);
+        SELECT COUNT(*)
+        INTO v_without
+        FROM `camunda7`.`ACT_HI_CASEINST` AS i
+        LEFT JOIN windrow_camunda7_cases.work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
+        WHERE i.`CLOSE_TIME_` < v_default
+          AND i.`STATE_` = 9
+          AND s.position IS NULL;
+    END IF;
     CALL windrow_camunda7_cases.case_instances_close();
 
     SET o_document = CONCAT(
@@ -1510,7 +1517,7 @@ BEGIN
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
-        ', "without_policy": ', v_without,
+        ', "without_policy": ', COALESCE(v_without, 'null'),
         ', "run_families": ', v_limit,
         ', "limited": ', IF(v_more, 'true', 'false'),
         ', "batches": ', v_batches,

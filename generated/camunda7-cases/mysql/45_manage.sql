@@ -569,7 +569,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body e96b78e9e8fe]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body ef903e39037d]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -700,6 +700,8 @@ BEGIN
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
+        ('outlook'),
+        ('outlook_document'),
         ('pace'),
         ('pause'),
         ('pause_document'),

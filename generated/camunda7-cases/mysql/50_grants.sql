@@ -35,6 +35,7 @@ GRANT SELECT ON `camunda7`.* TO `windrow_camunda7_cases_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.preview TO `windrow_camunda7_cases_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.outlook TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.verify TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.run_result TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.orphans TO `windrow_camunda7_cases_auditor`;

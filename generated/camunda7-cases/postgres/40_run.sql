@@ -88,6 +88,7 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
+    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_camunda7_cases.check_rule(p_options);
@@ -111,6 +112,17 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule case_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of act_hi_caseinst.case_def_id_.';
     END IF;
+    IF p_options ? 'from' THEN
+        BEGIN
+            v_from := (p_options ->> 'from')::timestamp;
+        EXCEPTION WHEN OTHERS THEN
+            v_from := NULL;
+        END;
+        IF v_from IS NULL THEN
+            RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -131,7 +143,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body a66f5f416ccd]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 6063d11adf2d]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.holds_lock(p_run bigint, p_pid integer)
@@ -590,7 +602,7 @@ DECLARE
     v_as_of timestamptz;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM windrow_camunda7_cases.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    PERFORM windrow_camunda7_cases.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := windrow_camunda7_cases.check_run_options(p_options);
     IF coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' THEN
         v_rules := v_rules || windrow_camunda7_cases.case_instances_preview(p_options, v_as_of);
@@ -602,7 +614,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_cases.preview(''{"run_families": 100}''); [body e9c5b512a2aa]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_camunda7_cases.preview(''{"run_families": 100}''); [body b95144d59a64]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.purge_begin(p_options jsonb)
@@ -1271,6 +1283,7 @@ BEGIN
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
+            ('outlook'),
             ('pace'),
             ('pause'),
             ('pause_rule'),
@@ -1417,4 +1430,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 007431548d7b]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body c31b0f307b1c]';

@@ -75,6 +75,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_camunda7_cases FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_camunda7_cases TO windrow_camunda7_cases_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_camunda7_cases TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.preview TO windrow_camunda7_cases_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.outlook TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.verify TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_result TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.orphans TO windrow_camunda7_cases_auditor;

@@ -727,13 +727,14 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body a161441d7765]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ed9c5993199c]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
     DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6) DEFAULT '1000-01-01 00:00:00';
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1000-01-01 00:00:00');
     DECLARE v_to        datetime(6);
     DECLARE v_found     bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -761,9 +762,11 @@ BEGIN
     END IF;
     CALL windrow_camunda7_end_time.task_metrics_cutoff(p_as_of, v_retention, v_cutoff);
     CALL windrow_camunda7_end_time.task_metrics_open();
-    CALL windrow_camunda7_end_time.task_metrics_undated();
-    INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
+    IF v_start IS NULL THEN
+        CALL windrow_camunda7_end_time.task_metrics_undated();
+        INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
+    END IF;
     windows: LOOP
         CALL windrow_camunda7_end_time.task_metrics_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
         IF v_from IS NULL THEN

@@ -749,7 +749,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body a7f77ce6ad68]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 49a1fd447374]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -932,6 +932,8 @@ BEGIN
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
+        ('outlook'),
+        ('outlook_document'),
         ('pace'),
         ('pause'),
         ('pause_document'),

@@ -57,6 +57,7 @@ GRANT SELECT ON mysql.proc TO `windrow_camund_849269ce_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.preview TO `windrow_camund_849269ce_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.outlook TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.verify TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.run_result TO `windrow_camund_849269ce_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_end_time.orphans TO `windrow_camund_849269ce_auditor`;

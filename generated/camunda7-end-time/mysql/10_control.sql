@@ -604,7 +604,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body d44e403a5477]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 193aff1bbae2]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
@@ -670,6 +670,12 @@ BEGIN
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_camunda7_end_time.check_scope('task_metrics', v_scope);
+        END IF;
+    END IF;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') THEN
+        CALL windrow_camunda7_end_time.option_of(p_options, 'from', v_text);
+        IF CAST(v_text AS datetime(6)) IS NULL THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.run_families') THEN

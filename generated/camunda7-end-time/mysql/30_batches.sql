@@ -1163,12 +1163,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ba20cb44952e]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 03e688eb4a4f]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1198,9 +1199,13 @@ BEGIN
         CALL windrow_camunda7_end_time.setting_of('batches', 'run_families', v_limit);
     END IF;
     CALL windrow_camunda7_end_time.batches_open();
-    CALL windrow_camunda7_end_time.batches_undated(p_as_of, v_scope);
-    INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL windrow_camunda7_end_time.batches_undated(p_as_of, v_scope);
+        INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL windrow_camunda7_end_time.batches_work();
         CALL windrow_camunda7_end_time.batches_scope(p_as_of, v_retention, v_scope);

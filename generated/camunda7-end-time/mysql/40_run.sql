@@ -1178,13 +1178,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body fa609d871388]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 637b0078d56e]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
-    CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL windrow_camunda7_end_time.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'process_instances') = 'process_instances' THEN
@@ -1226,7 +1226,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 36287a2cb09e]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 36287a2cb09e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

@@ -701,7 +701,7 @@ DECLARE
     v_roots     text[];
     v_ends      timestamp[];
     v_last      integer;
-    v_time      timestamp := '-infinity';
+    v_time      timestamp := coalesce(p_options ->> 'from', '-infinity');
     v_key       text := '';
     v_gone      text[] := '{}';
     v_members   text[] := '{}';
@@ -719,7 +719,7 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := windrow_camunda7_end_time.cleanup_log_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_camunda7_end_time.cleanup_log_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -806,4 +806,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body b8a3db918324]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 00f74b1ad8e9]';

@@ -903,7 +903,7 @@ DECLARE
     v_roots     text[];
     v_ends      timestamp[];
     v_last      integer;
-    v_time      timestamp := '-infinity';
+    v_time      timestamp := coalesce(p_options ->> 'from', '-infinity');
     v_key       text := '';
     v_gone      text[] := '{}';
     v_members   text[] := '{}';
@@ -922,7 +922,7 @@ DECLARE
     v_speed     numeric;
     v_default   timestamp := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
-    v_keys := windrow_camunda7_end_time.decisions_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_camunda7_end_time.decisions_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -1003,7 +1003,7 @@ BEGIN
         'skipped_families', v_skips,
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM "public"."act_hi_decinst" AS i
             WHERE i."eval_time_" < v_default
@@ -1014,7 +1014,7 @@ BEGIN
                   SELECT FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL) AS s
                   WHERE s.scope = i."dec_def_id_"
               )
-        ),
+        ) END,
         'run_families', v_limit,
         'limited', v_more,
         'batches', v_batches,
@@ -1023,4 +1023,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 8ce2e1f8127d]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f3ee6f4aa216]';

@@ -1515,7 +1515,7 @@ DECLARE
     v_roots     text[];
     v_ends      timestamp[];
     v_last      integer;
-    v_time      timestamp := '-infinity';
+    v_time      timestamp := coalesce(p_options ->> 'from', '-infinity');
     v_key       text := '';
     v_gone      text[] := '{}';
     v_members   text[] := '{}';
@@ -1534,7 +1534,7 @@ DECLARE
     v_speed     numeric;
     v_default   timestamp := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
-    v_keys := windrow_camunda7_end_time.process_instances_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_camunda7_end_time.process_instances_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -1628,7 +1628,7 @@ BEGIN
         'skipped_families', v_skips,
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM "public"."act_hi_procinst" AS i
             WHERE i."end_time_" < v_default
@@ -1637,7 +1637,7 @@ BEGIN
                   SELECT FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, NULL) AS s
                   WHERE s.scope = i."proc_def_id_"
               )
-        ),
+        ) END,
         'run_families', v_limit,
         'limited', v_more,
         'batches', v_batches,
@@ -1646,4 +1646,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body da0292493514]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 42bac820a3b1]';

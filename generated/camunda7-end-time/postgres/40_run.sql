@@ -88,6 +88,7 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
+    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_camunda7_end_time.check_rule(p_options);
@@ -151,6 +152,17 @@ BEGIN
         RAISE EXCEPTION 'rule task_metrics has no scopes'
             USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
+    IF p_options ? 'from' THEN
+        BEGIN
+            v_from := (p_options ->> 'from')::timestamp;
+        EXCEPTION WHEN OTHERS THEN
+            v_from := NULL;
+        END;
+        IF v_from IS NULL THEN
+            RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -171,7 +183,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body a7637d594387]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body b3511bf6bc2c]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
@@ -825,7 +837,7 @@ DECLARE
     v_as_of timestamptz;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := windrow_camunda7_end_time.check_run_options(p_options);
     IF coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' THEN
         v_rules := v_rules || windrow_camunda7_end_time.process_instances_preview(p_options, v_as_of);
@@ -852,7 +864,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body ec75436a2e64]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 63a0938881f1]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)
@@ -2006,6 +2018,7 @@ BEGIN
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
+            ('outlook'),
             ('pace'),
             ('pause'),
             ('pause_rule'),
@@ -2191,4 +2204,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 9b5bb1a8beab]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 0646856bf56c]';

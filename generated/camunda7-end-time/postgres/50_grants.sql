@@ -93,6 +93,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_camunda7_end_time FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_camunda7_end_time TO windrow_camunda7_end_time_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_camunda7_end_time TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.preview TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.outlook TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.verify TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_result TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.orphans TO windrow_camunda7_end_time_auditor;

@@ -1817,13 +1817,14 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 9b064ca534a4]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5ecc439ccae3]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
     DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6) DEFAULT '1000-01-01 00:00:00';
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1000-01-01 00:00:00');
     DECLARE v_to        datetime(6);
     DECLARE v_found     bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1868,9 +1869,11 @@ BEGIN
     END IF;
     CALL windrow_camunda7.history_cutoff(p_as_of, v_retention, v_cutoff);
     CALL windrow_camunda7.history_open();
-    CALL windrow_camunda7.history_undated();
-    INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
+    IF v_start IS NULL THEN
+        CALL windrow_camunda7.history_undated();
+        INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
+    END IF;
     windows: LOOP
         CALL windrow_camunda7.history_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
         IF v_from IS NULL THEN

@@ -686,7 +686,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 0859b7fbdd30]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 0cb4be3c2d30]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -843,6 +843,8 @@ BEGIN
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
+        ('outlook'),
+        ('outlook_document'),
         ('pace'),
         ('pause'),
         ('pause_document'),

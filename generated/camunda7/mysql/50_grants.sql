@@ -44,6 +44,7 @@ GRANT SELECT ON `camunda7`.* TO `windrow_camunda7_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_camunda7.* TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.preview TO `windrow_camunda7_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.outlook TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.verify TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.run_result TO `windrow_camunda7_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.orphans TO `windrow_camunda7_auditor`;

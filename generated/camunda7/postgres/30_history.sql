@@ -1407,7 +1407,7 @@ DECLARE
     v_batch     bigint := windrow_camunda7.setting_of('history', 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_camunda7.setting_of('history', 'run_families'));
     v_cutoff    timestamp := windrow_camunda7.history_cutoff(p_as_of, windrow_camunda7.seconds(p_options ->> 'retention'));
-    v_from      timestamp := '4714-11-24 00:00:00 BC';
+    v_from      timestamp := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
     v_last      bigint[];
     v_window    record;
     v_counted   record;
@@ -1425,7 +1425,7 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := windrow_camunda7.history_undated(p_as_of, NULL)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_camunda7.history_undated(p_as_of, NULL)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         SELECT * INTO v_window FROM windrow_camunda7.history_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
@@ -1508,4 +1508,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ade999973b50]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f9d6b119d03d]';

@@ -85,6 +85,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_camunda7 FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_camunda7 TO windrow_camunda7_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_camunda7 TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.preview TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.outlook TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.verify TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.orphans TO windrow_camunda7_auditor;

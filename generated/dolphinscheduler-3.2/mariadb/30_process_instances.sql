@@ -1363,12 +1363,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 3c92ba31f01a]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body c54e4c5b8f4c]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1407,9 +1408,13 @@ BEGIN
         CALL windrow_dolphinscheduler_3_2.setting_of('process_instances', 'run_families', v_limit);
     END IF;
     CALL windrow_dolphinscheduler_3_2.process_instances_open();
-    CALL windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of, v_scope);
-    INSERT INTO windrow_dolphinscheduler_3_2.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_dolphinscheduler_3_2.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of, v_scope);
+        INSERT INTO windrow_dolphinscheduler_3_2.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_dolphinscheduler_3_2.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE windrow_dolphinscheduler_3_2.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL windrow_dolphinscheduler_3_2.process_instances_work();
         CALL windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, v_retention, v_scope);
@@ -1494,16 +1499,18 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM windrow_dolphinscheduler_3_2.artifact AS a WHERE a.last_error IS NOT NULL;
     SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, 2592000), 604800) + 86400) SECOND, '+00:00', '+00:00');
-    CALL windrow_dolphinscheduler_3_2.process_instances_work();
-    CALL windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, NULL);
-    SELECT COUNT(*)
-    INTO v_without
-    FROM `dolphinscheduler`.`t_ds_process_instance` AS i
-    LEFT JOIN windrow_dolphinscheduler_3_2.work_scope AS s ON s.scope = i.`project_code`
-    WHERE i.`end_time` < v_default
-      AND i.`is_sub_process` = 0
-      AND i.`state` IN (3, 5, 6, 7)
-      AND s.position IS NULL;
+    IF v_from IS NULL THEN
+        CALL windrow_dolphinscheduler_3_2.process_instances_work();
+        CALL windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, NULL);
+        SELECT COUNT(*)
+        INTO v_without
+        FROM `dolphinscheduler`.`t_ds_process_instance` AS i
+        LEFT JOIN windrow_dolphinscheduler_3_2.work_scope AS s ON s.scope = i.`project_code`
+        WHERE i.`end_time` < v_default
+          AND i.`is_sub_process` = 0
+          AND i.`state` IN (3, 5, 6, 7)
+          AND s.position IS NULL;
+    END IF;
     CALL windrow_dolphinscheduler_3_2.process_instances_close();
 
     SET o_document = CONCAT(
@@ -1528,7 +1535,7 @@ BEGIN
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
-        ', "without_policy": ', v_without,
+        ', "without_policy": ', COALESCE(v_without, 'null'),
         ', "run_families": ', v_limit,
         ', "limited": ', IF(v_more, 'true', 'false'),
         ', "batches": ', v_batches,

@@ -611,13 +611,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body d8de2e0e7598]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 75b1c6fe1409]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
-    CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL windrow_dolphinscheduler_3_2.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL windrow_dolphinscheduler_3_2.check_run_options(p_options, v_as_of);
     CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'process_instances') = 'process_instances' THEN
@@ -639,7 +639,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL windrow_dolphinscheduler_3_2.preview(''{"run_families": 100}''); [body 4313fba1c956]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_dolphinscheduler_3_2.preview(''{"run_families": 100}''); [body 4313fba1c956]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

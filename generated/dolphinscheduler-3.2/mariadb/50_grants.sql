@@ -41,6 +41,7 @@ GRANT SELECT ON mysql.proc TO `windrow_dolphi_dc6b0164_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.preview TO `windrow_dolphi_dc6b0164_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.outlook TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.verify TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.run_result TO `windrow_dolphi_dc6b0164_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler_3_2.orphans TO `windrow_dolphi_dc6b0164_auditor`;

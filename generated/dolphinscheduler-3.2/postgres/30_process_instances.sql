@@ -1024,7 +1024,7 @@ DECLARE
     v_roots     integer[];
     v_ends      timestamp[];
     v_last      integer;
-    v_time      timestamp := '-infinity';
+    v_time      timestamp := coalesce(p_options ->> 'from', '-infinity');
     v_key       integer := '-2147483648';
     v_gone      bigint[] := '{}';
     v_members   bigint[] := '{}';
@@ -1043,7 +1043,7 @@ DECLARE
     v_speed     numeric;
     v_default   timestamp := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
 BEGIN
-    v_keys := windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -1131,7 +1131,7 @@ BEGIN
         'skipped_families', v_skips,
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM "public"."t_ds_process_instance" AS i
             WHERE i."end_time" < v_default
@@ -1143,7 +1143,7 @@ BEGIN
                     AND p.enabled
                     AND p.scope = i."project_code"::text
               )
-        ),
+        ) END,
         'run_families', v_limit,
         'limited', v_more,
         'batches', v_batches,
@@ -1158,4 +1158,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ba3f748a7b02]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body aaac6c86ff4b]';

@@ -72,6 +72,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_dolphinscheduler_3_2 FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_dolphinscheduler_3_2 TO windrow_dolphinscheduler_3_2_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_dolphinscheduler_3_2 TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.preview TO windrow_dolphinscheduler_3_2_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.outlook TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.verify TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_result TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.orphans TO windrow_dolphinscheduler_3_2_auditor;

@@ -1343,12 +1343,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 274ad8bf0164]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 61cc0132569b]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
     DECLARE v_batch     bigint;
     DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_found     bigint;
     DECLARE v_judged    bigint;
     DECLARE v_room      bigint DEFAULT 10;
@@ -1387,9 +1388,13 @@ BEGIN
         CALL windrow_dolphinscheduler.setting_of('workflow_instances', 'run_families', v_limit);
     END IF;
     CALL windrow_dolphinscheduler.workflow_instances_open();
-    CALL windrow_dolphinscheduler.workflow_instances_undated(p_as_of, v_scope);
-    INSERT INTO windrow_dolphinscheduler.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_dolphinscheduler.work_skip AS k ORDER BY k.position;
+    IF v_from IS NULL THEN
+        CALL windrow_dolphinscheduler.workflow_instances_undated(p_as_of, v_scope);
+        INSERT INTO windrow_dolphinscheduler.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_dolphinscheduler.work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE windrow_dolphinscheduler.work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
     batches: LOOP
         CALL windrow_dolphinscheduler.workflow_instances_work();
         CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, v_retention, v_scope);
@@ -1474,16 +1479,18 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM windrow_dolphinscheduler.artifact AS a WHERE a.last_error IS NOT NULL;
     SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, 2592000), 604800) + 86400) SECOND, '+00:00', '+00:00');
-    CALL windrow_dolphinscheduler.workflow_instances_work();
-    CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, NULL, NULL);
-    SELECT COUNT(*)
-    INTO v_without
-    FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
-    LEFT JOIN windrow_dolphinscheduler.work_scope AS s ON s.scope = i.`project_code`
-    WHERE i.`end_time` < v_default
-      AND i.`is_sub_workflow` = 0
-      AND i.`state` IN (3, 5, 6, 7)
-      AND s.position IS NULL;
+    IF v_from IS NULL THEN
+        CALL windrow_dolphinscheduler.workflow_instances_work();
+        CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, NULL, NULL);
+        SELECT COUNT(*)
+        INTO v_without
+        FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
+        LEFT JOIN windrow_dolphinscheduler.work_scope AS s ON s.scope = i.`project_code`
+        WHERE i.`end_time` < v_default
+          AND i.`is_sub_workflow` = 0
+          AND i.`state` IN (3, 5, 6, 7)
+          AND s.position IS NULL;
+    END IF;
     CALL windrow_dolphinscheduler.workflow_instances_close();
 
     SET o_document = CONCAT(
@@ -1508,7 +1515,7 @@ BEGIN
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
-        ', "without_policy": ', v_without,
+        ', "without_policy": ', COALESCE(v_without, 'null'),
         ', "run_families": ', v_limit,
         ', "limited": ', IF(v_more, 'true', 'false'),
         ', "batches": ', v_batches,

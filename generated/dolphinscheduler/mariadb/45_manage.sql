@@ -583,7 +583,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body d6f2482b5b76]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body c74f42cc0534]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -700,6 +700,8 @@ BEGIN
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
+        ('outlook'),
+        ('outlook_document'),
         ('pace'),
         ('pause'),
         ('pause_document'),

@@ -595,13 +595,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 0f7aa10c1165]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 004c61868109]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
     DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
-    CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families"]');
+    CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL windrow_dolphinscheduler.check_run_options(p_options, v_as_of);
     CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);
     IF COALESCE(v_rule, 'workflow_instances') = 'workflow_instances' THEN
@@ -623,7 +623,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: CALL windrow_dolphinscheduler.preview(''{"run_families": 100}''); [body b76170d8a98d]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_dolphinscheduler.preview(''{"run_families": 100}''); [body b76170d8a98d]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

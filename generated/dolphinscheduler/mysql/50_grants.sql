@@ -32,6 +32,7 @@ GRANT SELECT ON `dolphinscheduler`.* TO `windrow_dolphi_d04cb0e5_owner`;
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.preview TO `windrow_dolphi_d04cb0e5_auditor`;
+GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.outlook TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.verify TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.run_result TO `windrow_dolphi_d04cb0e5_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_dolphinscheduler.orphans TO `windrow_dolphi_d04cb0e5_auditor`;

@@ -72,6 +72,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_dolphinscheduler FROM PUBLIC;
 GRANT USAGE ON SCHEMA windrow_dolphinscheduler TO windrow_dolphinscheduler_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA windrow_dolphinscheduler TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.preview TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.outlook TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.verify TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_result TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.orphans TO windrow_dolphinscheduler_auditor;

@@ -801,7 +801,7 @@ DECLARE
     v_roots     integer[];
     v_ends      timestamp[];
     v_last      integer;
-    v_time      timestamp := '-infinity';
+    v_time      timestamp := coalesce(p_options ->> 'from', '-infinity');
     v_key       integer := '-2147483648';
     v_gone      integer[] := '{}';
     v_members   integer[] := '{}';
@@ -820,7 +820,7 @@ DECLARE
     v_speed     numeric;
     v_default   timestamp := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
 BEGIN
-    v_keys := windrow_yworkflow.workflow_instances_undated(p_as_of, v_scope)::text[];
+    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_yworkflow.workflow_instances_undated(p_as_of, v_scope)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         v_take := greatest(least(v_batch, v_limit - v_families), 1);
@@ -902,7 +902,7 @@ BEGIN
         'skipped_families', v_skips,
         'skipped', v_skipped,
         'skipped_samples', v_skip_keys,
-        'without_policy', (
+        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
             SELECT count(*)
             FROM "public"."workflow_instance" AS i
             WHERE i."updated_at" < v_default
@@ -913,7 +913,7 @@ BEGIN
                     AND p.enabled
                     AND p.scope = i."workflow_definition_id"::text
               )
-        ),
+        ) END,
         'run_families', v_limit,
         'limited', v_more,
         'batches', v_batches,
@@ -922,4 +922,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4447196bb422]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4128091ea31b]';

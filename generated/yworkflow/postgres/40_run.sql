@@ -88,6 +88,7 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
+    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_yworkflow.check_rule(p_options);
@@ -111,6 +112,17 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule workflow_instances: %', quote_literal(p_options ->> 'scope')
             USING ERRCODE = '22023', HINT = 'A scope is a value of workflow_instance.workflow_definition_id.';
     END IF;
+    IF p_options ? 'from' THEN
+        BEGIN
+            v_from := (p_options ->> 'from')::timestamp;
+        EXCEPTION WHEN OTHERS THEN
+            v_from := NULL;
+        END;
+        IF v_from IS NULL THEN
+            RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+    END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
             USING ERRCODE = '22023', HINT = 'Write it like {"run_families": 100}.';
@@ -131,7 +143,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body a8e907f10797]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 83231dfc0faf]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.holds_lock(p_run bigint, p_pid integer)
@@ -580,7 +592,7 @@ DECLARE
     v_as_of timestamptz;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families']);
+    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := windrow_yworkflow.check_run_options(p_options);
     IF coalesce(p_options ->> 'rule', 'workflow_instances') = 'workflow_instances' THEN
         v_rules := v_rules || windrow_yworkflow.workflow_instances_preview(p_options, v_as_of);
@@ -592,7 +604,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. Reads only, locks nothing. Example: SELECT windrow_yworkflow.preview(''{"run_families": 100}''); [body e4e7deec4888]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_yworkflow.preview(''{"run_families": 100}''); [body 8e8d69961a7b]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.purge_begin(p_options jsonb)
@@ -1237,6 +1249,7 @@ BEGIN
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
+            ('outlook'),
             ('pace'),
             ('pause'),
             ('pause_rule'),
@@ -1401,4 +1414,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body e45f9d08bdb7]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 8ff1a42e99ba]';

@@ -69,6 +69,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA windrow_yworkflow TO windrow_yworkflow_audi
 -- But for the archive, whose rows are the application's: grant it by hand to who may read these.
 REVOKE SELECT ON windrow_yworkflow."archive_persistent_attribute", windrow_yworkflow."into_archive_persistent_attribute" FROM windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.preview TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.outlook TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.verify TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_result TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.orphans TO windrow_yworkflow_auditor;

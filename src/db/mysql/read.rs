@@ -37,6 +37,9 @@ pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Cata
             engine: row.get(1).cloned().flatten(),
             partitioned: truth(&row, 2),
             estimated_rows: number(&row, 3),
+            row_bytes: number(&row, 4),
+            table_bytes: number(&row, 4),
+            index_bytes: number(&row, 5),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -151,7 +154,8 @@ const SETTINGS: &str = "
     ('binlog_format', 'event_scheduler', 'log_bin', 'lower_case_table_names')";
 
 const TABLES: &str = "
-    SELECT TABLE_NAME, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(TABLE_ROWS, 0)
+    SELECT TABLE_NAME, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(TABLE_ROWS, 0),
+           COALESCE(DATA_LENGTH, 0), COALESCE(INDEX_LENGTH, 0)
     FROM information_schema.TABLES
     WHERE TABLE_SCHEMA = ? AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
     ORDER BY TABLE_NAME";

@@ -47,7 +47,7 @@ fn who_may_not_is_told_what_it_takes() {
     ));
     windrow(&database.url_as("maker"), "install SPEC").expect(
         2,
-        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `40_run.sql`, `46_metrics.sql` are applied", "roles (CREATEROLE)"],
+        &["cannot install `50_grants.sql`", "it was rolled back; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `40_run.sql`, `46_metrics.sql`, `47_plan.sql` are applied", "roles (CREATEROLE)"],
     );
     database.sql("ALTER ROLE maker CREATEROLE");
     windrow(&database.url_as("maker"), "install SPEC").expect(0, &["is installed in"]);

@@ -1,0 +1,375 @@
+//! `plan`: what a backlog asks for, before the first run: how much, how long, how many nights, and what ends them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Exit, Session, show};
+use crate::calls::List;
+use crate::catalog::Catalog;
+use crate::cli::Plan;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::fit;
+use crate::forecast::{self, Calendar, Course, Load, Opening};
+use crate::graph::{Graph, Rule};
+use crate::interrupt;
+use crate::plan;
+use crate::render;
+use crate::report;
+use crate::spec::duration;
+use crate::ui::Ui;
+
+mod backlog;
+mod bytes;
+
+use backlog::Backlog;
+use bytes::Bytes;
+
+/// Rows a second where nobody knows better: slow for these servers, so that a plan that holds with it holds.
+const ASSUMED: [(Dialect, f64); 3] = [
+    (Dialect::Postgres, 20_000.0),
+    (Dialect::Mysql, 10_000.0),
+    (Dialect::Mariadb, 10_000.0),
+];
+
+/// Rows that runs must have deleted before their speed says anything.
+const ENOUGH: f64 = 1_000.0;
+
+/// Looks at the database, forecasts, and shows both.
+pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.with.on, ui)?;
+    interrupt::cancels(session.database.cancel())?;
+    let document = document(&mut session, args, ui)
+        .map_err(|error| interrupt::explain(error, "windrow plan"))?;
+    show(ui, args.with.output, &document, report::plan);
+    Ok(Exit::Clean)
+}
+
+fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Value> {
+    let dialect = session.server.dialect;
+    let graph = session.graph.named_for(dialect);
+    if let Some(name) = &args.rule
+        && graph.rules.iter().all(|rule| rule.name != *name)
+    {
+        let names: Vec<&str> = graph.rules.iter().map(|rule| rule.name.as_str()).collect();
+        return Err(Failure::new(format!("there is no rule `{name}`"))
+            .hint(format!("the rules are: {}", names.join(", ")))
+            .into());
+    }
+    let mut catalog = session.database.catalog(render::home(&graph, dialect))?;
+    catalog.spell_like(&graph.names());
+    let control = render::control_name(&graph);
+    let installed = session.calls.installed();
+    let installed = session.database.query(installed, &[Some(&control)])?;
+    let installed = !installed.is_empty();
+    let sees = graph
+        .tables
+        .iter()
+        .any(|table| catalog.tables.contains_key(&table.name));
+    let mut bytes = Bytes::new(session, &graph, &catalog)?;
+    let mut indexes = Vec::new();
+    for index in render::index_statements(&session.graph, dialect) {
+        if !fit::lacks(&graph, &catalog, &index.need) {
+            continue;
+        }
+        let table = &graph.table(index.need.table).name;
+        indexes.push(json!({
+            "index": index.name,
+            "table": table,
+            "why": index.need.why,
+            "bytes": bytes.index(session, &index.need)?,
+            "statement": index.sql,
+        }));
+    }
+    let mut plan = json!({
+        "spec": graph.name,
+        "server": dialect.facts().title,
+        "installed": installed,
+        "sees_tables": sees,
+        "indexes": indexes,
+        "rules": [],
+        "tables": [],
+    });
+    if installed {
+        forecast(session, args, &graph, &catalog, &mut bytes, &mut plan, ui)?;
+    }
+    Ok(plan)
+}
+
+/// Adds what only an installation can tell.
+fn forecast(
+    session: &mut Session,
+    args: &Plan,
+    graph: &Graph,
+    catalog: &Catalog,
+    bytes: &mut Bytes,
+    plan: &mut Value,
+    ui: &Ui,
+) -> anyhow::Result<()> {
+    let settings = session.documents(&session.calls.list(List::Setting), &[])?;
+    let setting = |rule: &str, name: &str| -> f64 {
+        let all = settings.as_array().map(Vec::as_slice).unwrap_or_default();
+        let found = all
+            .iter()
+            .find(|row| row["rule"] == rule && row["name"] == name);
+        found.map_or(0.0, |row| row["value"].as_f64().unwrap_or(0.0))
+    };
+    let (openings, written) = openings(session)?;
+    let calendar = Calendar::new(&graph.schedule, &openings);
+    let purges = plan::make(graph).purges;
+    let mut loads = Vec::new();
+    let mut rules = Vec::new();
+    let mut tables: BTreeMap<String, f64> = BTreeMap::new();
+    let mut archived: BTreeMap<String, f64> = BTreeMap::new();
+    for purge in &purges {
+        let rule = &graph.rules[purge.rule];
+        if args.rule.as_ref().is_some_and(|name| *name != rule.name) {
+            continue;
+        }
+        ui.note(&format!("counting what is due of the rule {}", rule.name));
+        let backlog = backlog::look(session, args, rule)?;
+        let (speed, basis) = pace(session, rule, |name| setting(&rule.name, name))?;
+        for (table, rows) in &backlog.tables {
+            *tables.entry(table.clone()).or_default() += rows;
+            if rule
+                .archive
+                .iter()
+                .any(|id| graph.table(*id).name == *table)
+            {
+                *archived.entry(table.clone()).or_default() += rows;
+            }
+        }
+        loads.push(Load {
+            rule: rule.name.clone(),
+            families: backlog.going,
+            rows_per_family: match backlog.going > 0.0 {
+                true => (backlog.rows / backlog.going).max(1.0),
+                false => 1.0,
+            },
+            inflow: backlog.inflow.unwrap_or(0.0) * backlog.share(),
+            speed,
+            run_families: setting(&rule.name, "run_families").max(1.0),
+            run_rows: match setting(&rule.name, "run_rows") {
+                rows if rows > 0.0 => rows,
+                _ => f64::INFINITY,
+            },
+        });
+        rules.push((rule, backlog, speed, basis));
+    }
+    // The first rule's counts.
+    let budget = setting(&graph.rules[0].name, "time_budget").max(1.0);
+    let courses = forecast::play(&loads, &calendar, budget, bytes.now);
+    let day = if calendar.has_nights() {
+        "night"
+    } else {
+        "day"
+    };
+    let mut listed = Vec::new();
+    for (at, (rule, backlog, speed, basis)) in rules.iter().enumerate() {
+        let course = &courses[at];
+        let mut told = told(rule, backlog, &loads[at], course);
+        told["speed"] = json!({"rows_per_second": speed.round(), "basis": basis});
+        told["remedies"] = json!(remedies(&loads, at, course, &calendar, budget, bytes.now));
+        // Without one that goes, nobody knows how many rows a family has.
+        told["capacity_per_day"] = json!(
+            (backlog.going > 0.0)
+                .then(|| { forecast::capacity(&loads, at, &calendar, budget, bytes.now).floor() })
+        );
+        listed.push(told);
+    }
+    let mut weighed = Vec::new();
+    let mut log = Some(0.0);
+    for (table, rows) in &tables {
+        let live = catalog.tables.get(table);
+        let copied = archived.get(table).copied().unwrap_or(0.0);
+        let logged = bytes.log(session, table, *rows, copied)?;
+        if *rows > 0.0 {
+            log = log.zip(logged).map(|(sum, more)| sum + more);
+        }
+        let all = live.map_or(0, |live| live.estimated_rows) as f64;
+        let size = live.map_or(0, |live| live.table_bytes + live.index_bytes);
+        let share = (all > 0.0).then(|| (rows / all).min(1.0));
+        weighed.push(json!({
+            "table": table,
+            "rows": rows.round(),
+            "rows_in_table": (all > 0.0).then_some(all),
+            "share": share,
+            "bytes": (size > 0).then_some(size),
+            "dead_bytes": share.map(|share| (share * size as f64).round()),
+            "log_bytes": logged.map(f64::round),
+        }));
+    }
+    let sum = |what: fn(&Backlog) -> f64| rules.iter().map(|rule| what(&rule.1)).sum::<f64>();
+    let ends = courses.iter().all(|course| course.runs.is_some());
+    plan["as_of"] = rules
+        .first()
+        .map_or(Value::Null, |rule| rule.1.as_of.clone());
+    plan["armed"] = rules
+        .first()
+        .map_or(Value::Null, |rule| rule.1.armed.clone());
+    plan["schedule"] = json!({
+        "cron": graph.schedule, "windows": written, "time_budget": budget, "unit": day,
+    });
+    plan["rules"] = listed.into();
+    plan["tables"] = weighed.into();
+    plan["log"] = bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables);
+    plan["total"] = json!({
+        "families": sum(|it| it.going).round(),
+        "rows": sum(|it| it.rows).round(),
+        "batches": sum(|it| it.batches).round(),
+        "work_seconds": loads.iter().map(seconds).sum::<f64>().ceil(),
+        "done_in_seconds": ends.then(|| courses.iter().map(|course| course.wait).max()),
+        "days": ends.then(|| courses.iter().map(|course| course.days).max()),
+    });
+    Ok(())
+}
+
+/// Seconds of work.
+fn seconds(load: &Load) -> f64 {
+    load.families * load.rows_per_family / load.speed
+}
+
+/// A rule as the document has it.
+fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> Value {
+    let known = backlog.is_known();
+    let runs = course.runs.filter(|_| known);
+    json!({
+        "rule": rule.name,
+        "due_families": backlog.due.map(f64::round),
+        "due_complete": backlog.complete,
+        "counted": backlog.counted,
+        "families": known.then(|| backlog.going.round()),
+        "rows": known.then(|| backlog.rows.round()),
+        "batches": known.then(|| backlog.batches.ceil()),
+        "exact": backlog.exact,
+        "sampled_families": backlog.sampled,
+        "sample": backlog.sample,
+        "error_percent": backlog.error.ceil(),
+        "stays": backlog.stays,
+        "without_policy": backlog.without_policy,
+        "oldest_end_time": backlog.oldest,
+        "due_per_day": backlog.inflow,
+        "due_per_day_from": backlog.inflow_from,
+        "work_seconds": known.then(|| seconds(load).ceil()),
+        "runs": runs,
+        "days": runs.map(|_| course.days),
+        "done_in_seconds": runs.map(|_| course.wait),
+        "limit": course.limit.map(forecast::Limit::name),
+        "run_families": load.run_families,
+        "run_rows": load.run_rows.is_finite().then_some(load.run_rows),
+        "notes": backlog.notes,
+    })
+}
+
+/// What would make a rule's backlog shorter: the change, and how many days it takes then.
+fn remedies(
+    loads: &[Load],
+    at: usize,
+    course: &Course,
+    calendar: &Calendar,
+    budget: f64,
+    now: i64,
+) -> Vec<Value> {
+    let days = |course: &Course| course.runs.map_or(i64::MAX, |_| course.days);
+    if course.runs.is_some() && course.days < 2 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut tell = |name: &str, to: Value, then: &Course| {
+        if days(then) < days(course) {
+            found.push(json!({"change": name, "to": to, "days": then.days, "runs": then.runs}));
+        }
+    };
+    let mut free = loads.to_vec();
+    free[at].run_families = f64::INFINITY;
+    let then = forecast::play(&free, calendar, budget, now)[at].clone();
+    let most = forecast::rounded_up(then.most);
+    if most as f64 > loads[at].run_families {
+        tell("run_families", most.into(), &then);
+    }
+    free[at].run_families = loads[at].run_families;
+    free[at].run_rows = f64::INFINITY;
+    if loads[at].run_rows.is_finite() {
+        let then = forecast::play(&free, calendar, budget, now)[at].clone();
+        tell("run_rows", "off".into(), &then);
+    }
+    let long = (budget * 4.0).min(86_400.0);
+    if long > budget {
+        let then = forecast::play(loads, calendar, long, now)[at].clone();
+        tell("time_budget", long.into(), &then);
+    }
+    let hourly = calendar.hourly();
+    let then = forecast::play(loads, &hourly, budget, now)[at].clone();
+    tell("schedule", "7 * * * *".into(), &then);
+    found
+}
+
+/// Rows a second, and how that is known.
+fn pace(
+    session: &mut Session,
+    rule: &Rule,
+    setting: impl Fn(&str) -> f64,
+) -> anyhow::Result<(f64, Value)> {
+    let rows = session
+        .database
+        .query(&session.calls.speed(), &[Some(&rule.name)])?;
+    let figure = |at: usize| -> f64 {
+        let cell = rows.first().and_then(|row| row.get(at)?.as_deref());
+        cell.and_then(|text| text.parse().ok()).unwrap_or(0.0)
+    };
+    let (deleted, took, runs) = (figure(0), figure(1), figure(2));
+    let rate = setting("rate");
+    let most = if rate > 0.0 { rate } else { f64::INFINITY };
+    if deleted >= ENOUGH && took > 0.0 {
+        let speed = (deleted / took).min(most);
+        return Ok((speed, json!({"measured_runs": runs})));
+    }
+    let dialect = session.server.dialect;
+    let assumed = ASSUMED
+        .iter()
+        .find(|(known, _)| *known == dialect)
+        .map_or(10_000.0, |(_, speed)| *speed);
+    let nice = assumed / (1.0 + setting("nice") / 100.0);
+    Ok(match rate > 0.0 && rate <= nice {
+        true => (rate, json!({"rate": rate})),
+        false => (nice, json!({"assumed": assumed, "nice": setting("nice")})),
+    })
+}
+
+/// The windows, and how they are written.
+fn openings(session: &mut Session) -> anyhow::Result<(Vec<Opening>, Vec<Value>)> {
+    let windows = session.documents(&session.calls.list(List::Window), &[])?;
+    let mut openings = Vec::new();
+    let mut written = Vec::new();
+    for window in windows.as_array().into_iter().flatten() {
+        let text = |name: &str| window[name].as_str().unwrap_or_default().to_owned();
+        let minute = |name: &str| {
+            let time = text(name);
+            let mut parts = time.split(':').map(|part| part.parse().unwrap_or(0));
+            parts.next().unwrap_or(0) * 60 + parts.next().unwrap_or(0)
+        };
+        let zone = text("zone");
+        let offset = session
+            .database
+            .query(session.calls.offset(), &[Some(&zone)])?;
+        let offset = offset.first().and_then(|row| row.first()?.as_deref());
+        openings.push(Opening {
+            days: text("days"),
+            begins: minute("begins"),
+            ends: minute("ends"),
+            offset: offset.and_then(|text| text.parse().ok()).unwrap_or(0),
+        });
+        written.push(window["written"].clone());
+    }
+    Ok((openings, written))
+}
+
+/// How long one question to the database may take.
+fn patience(args: &Plan) -> anyhow::Result<Duration> {
+    match duration::parse(&args.timeout) {
+        Ok(milliseconds) => Ok(Duration::from_millis(milliseconds.unsigned_abs())),
+        Err(problem) => Err(Failure::new(problem.message).hint(problem.help).into()),
+    }
+}

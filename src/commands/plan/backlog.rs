@@ -1,0 +1,279 @@
+//! What of a rule is due, and what of that may go: counted along the index, then judged, all of it or slices.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::patience;
+use crate::cli::Plan;
+use crate::commands::Session;
+use crate::forecast::{self, Slice};
+use crate::graph::Rule;
+use crate::interrupt;
+
+/// Into how many parts what is due is cut, to look at a slice of each.
+const PARTS: i64 = 10;
+const DAY: f64 = 86_400.0;
+/// More families than there are.
+const ALL: i64 = 1_000_000_000_000_000;
+
+/// What of a rule is due, and what of that may go.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// Families that are due; unknown where even counting a part took too long.
+    pub(super) due: Option<f64>,
+    /// Whether these are all.
+    pub(super) complete: bool,
+    /// How many would have been counted at most.
+    pub(super) counted: i64,
+    /// Families that may go, their rows, and the batches for them.
+    pub(super) going: f64,
+    pub(super) rows: f64,
+    pub(super) batches: f64,
+    /// Whether all were looked at. Otherwise these were, in so many percent of the rows right.
+    pub(super) exact: bool,
+    pub(super) sampled: f64,
+    pub(super) error: f64,
+    /// How the sample was taken: `spread` over all ages, or the `first` that a run would take.
+    pub(super) sample: Value,
+    /// Families that stay, by reason.
+    pub(super) stays: BTreeMap<String, f64>,
+    /// Families that would be due if their scope had a policy.
+    pub(super) without_policy: Value,
+    /// When the oldest ended.
+    pub(super) oldest: Value,
+    /// Families that become due, a day, and how that is known.
+    pub(super) inflow: Option<f64>,
+    pub(super) inflow_from: Value,
+    /// Rows that go, by table.
+    pub(super) tables: BTreeMap<String, f64>,
+    /// What could not be found out.
+    pub(super) notes: Vec<String>,
+    pub(super) as_of: Value,
+    pub(super) armed: Value,
+}
+
+impl Backlog {
+    /// Whether anything was looked at.
+    pub(super) fn is_known(&self) -> bool {
+        self.exact || self.sampled > 0.0
+    }
+
+    /// Which part of what is due may go.
+    pub(super) fn share(&self) -> f64 {
+        match self.due {
+            Some(due) if due > 0.0 => (self.going / due).min(1.0),
+            _ => 1.0,
+        }
+    }
+
+    /// Adds what a preview found, times a factor.
+    fn add(&mut self, preview: &Value, factor: f64) {
+        for (table, rows) in preview["tables"].as_object().into_iter().flatten() {
+            let rows = rows.as_f64().unwrap_or(0.0) * factor;
+            *self.tables.entry(table.clone()).or_default() += rows;
+        }
+        for (reason, families) in preview["skipped"].as_object().into_iter().flatten() {
+            let families = families.as_f64().unwrap_or(0.0) * factor;
+            *self.stays.entry(reason.clone()).or_default() += families;
+        }
+    }
+}
+
+/// Looks at a rule.
+pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::Result<Backlog> {
+    let patience = patience(args)?;
+    let mut backlog = Backlog::default();
+    let ahead = ahead(rule);
+    let mut outlook = Value::Null;
+    for count in [args.count, (args.count / 100).max(1)] {
+        let options = json!({
+            "rule": rule.name, "limit": count, "parts": PARTS, "ahead": format!("{ahead}s"),
+        });
+        backlog.counted = count;
+        if let Some(answer) = ask(session, patience, "outlook", &options)? {
+            backlog.as_of = answer["as_of"].clone();
+            outlook = answer["rules"][0].clone();
+            break;
+        }
+        backlog.notes.push(format!(
+            "counting up to {count} families was stopped after {}",
+            args.timeout
+        ));
+    }
+    if outlook.is_null() {
+        return Ok(backlog);
+    }
+    let due = outlook["families"].as_f64().unwrap_or(0.0);
+    backlog.due = Some(due);
+    backlog.complete = outlook["complete"] == true;
+    inflow(session, &mut backlog, rule, &outlook["ahead"], ahead as f64)?;
+    if backlog.complete && due <= args.sample as f64 {
+        let options = json!({"rule": rule.name, "run_families": ALL});
+        match ask(session, patience, "preview", &options)? {
+            Some(preview) => {
+                backlog.exact = true;
+                backlog.armed = preview["armed"].clone();
+                let preview = &preview["rules"][0];
+                backlog.going = figure(preview, "families");
+                backlog.rows = figure(preview, "rows");
+                backlog.batches = figure(preview, "batches");
+                backlog.without_policy = preview["without_policy"].clone();
+                backlog.oldest = preview["oldest_end_time"].clone();
+                backlog.add(preview, 1.0);
+            }
+            None => backlog.notes.push(format!(
+                "the preview of {due} families was stopped after {}: what goes is not known",
+                args.timeout
+            )),
+        }
+        return Ok(backlog);
+    }
+    sample(session, args, rule, &outlook["parts"], &mut backlog)?;
+    Ok(backlog)
+}
+
+/// Looks at the first families of each part.
+fn sample(
+    session: &mut Session,
+    args: &Plan,
+    rule: &Rule,
+    parts: &Value,
+    backlog: &mut Backlog,
+) -> anyhow::Result<()> {
+    let due = backlog.due.unwrap_or(0.0);
+    let mut places: Vec<(Value, f64)> = Vec::new();
+    for part in parts.as_array().into_iter().flatten() {
+        let families = figure(part, "families");
+        match places.last_mut() {
+            // Families that ended at once.
+            Some((from, stands_for)) if *from == part["from"] => *stands_for += families,
+            _ => places.push((part["from"].clone(), families)),
+        }
+    }
+    backlog.sample = "spread".into();
+    if places.is_empty() {
+        backlog.sample = "first".into();
+        places.push((Value::Null, due));
+    }
+    backlog.oldest = places[0].0.clone();
+    let take = (args.sample / places.len() as i64).max(1);
+    let mut slices = Vec::new();
+    for (from, stands_for) in places {
+        let mut options = json!({"rule": rule.name, "run_families": take});
+        if !from.is_null() {
+            options["from"] = from.clone();
+        }
+        let Some(answer) = ask(session, patience(args)?, "preview", &options)? else {
+            backlog.notes.push(format!(
+                "the preview of {take} families from {} on was stopped after {}: others stand for these",
+                from.as_str().unwrap_or("the first"),
+                args.timeout
+            ));
+            continue;
+        };
+        backlog.armed = answer["armed"].clone();
+        let preview = answer["rules"][0].clone();
+        let going = figure(&preview, "families");
+        let slice = Slice {
+            stands_for,
+            looked: going + figure(&preview, "skipped_families"),
+            going,
+            rows: figure(&preview, "rows"),
+            batches: figure(&preview, "batches"),
+        };
+        if slice.looked > 0.0 {
+            slices.push((slice, preview));
+        }
+    }
+    // A slice that is not there leaves its part to the others.
+    let all: f64 = slices.iter().map(|(slice, _)| slice.stands_for).sum();
+    for (slice, preview) in &mut slices {
+        slice.stands_for *= due / all;
+        backlog.add(preview, slice.stands_for / slice.looked);
+    }
+    let slices: Vec<Slice> = slices.into_iter().map(|(slice, _)| slice).collect();
+    let estimate = forecast::estimate(&slices);
+    backlog.sampled = slices.iter().map(|slice| slice.looked).sum();
+    backlog.going = estimate.going;
+    backlog.rows = estimate.rows;
+    backlog.batches = estimate.batches;
+    backlog.error = estimate.error;
+    Ok(())
+}
+
+/// Families that become due, a day: from the rows that are there already, or as the last run saw it.
+fn inflow(
+    session: &mut Session,
+    backlog: &mut Backlog,
+    rule: &Rule,
+    soon: &Value,
+    ahead: f64,
+) -> anyhow::Result<()> {
+    if let Some(families) = soon.as_f64() {
+        backlog.inflow = Some(families / ahead * DAY);
+        backlog.inflow_from = json!({"rows_of_the_next_seconds": ahead});
+        return Ok(());
+    }
+    let rows = session
+        .database
+        .query(&session.calls.inflow(), &[Some(&rule.name)])?;
+    let hourly = rows.first().and_then(|row| row.first()?.as_deref());
+    if let Some(hourly) = hourly.and_then(|text| text.parse::<f64>().ok()) {
+        backlog.inflow = Some(hourly * 24.0);
+        backlog.inflow_from = json!("the last run");
+    }
+    Ok(())
+}
+
+/// Seconds from now on in which what becomes due has ended already: a week, or the retention where that is shorter.
+fn ahead(rule: &Rule) -> i64 {
+    const WEEK: i64 = 604_800;
+    let kept = match &rule.timed {
+        // The time of a row holds the retention.
+        Some(timed) if timed.retention == 0 => WEEK,
+        Some(timed) => timed.retention,
+        None => match rule.retention.minimum {
+            0 => rule.retention.default.unwrap_or(WEEK),
+            minimum => minimum,
+        },
+    };
+    (kept + rule.retention.safety_lag).clamp(60, WEEK)
+}
+
+/// Asks a routine that answers a document; none where it took too long and was stopped.
+fn ask(
+    session: &mut Session,
+    patience: Duration,
+    routine: &str,
+    options: &Value,
+) -> anyhow::Result<Option<Value>> {
+    let cancel = session.database.cancel();
+    let (done, wait) = mpsc::channel::<()>();
+    let (answer, stopped) = thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            let late = wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout);
+            // Where this fails, the answer is waited for.
+            late && cancel().is_ok()
+        });
+        let answer = session.ask(routine, options);
+        drop(done);
+        (answer, watch.join().unwrap_or(false))
+    });
+    match answer {
+        Ok(document) => Ok(Some(document)),
+        Err(_) if stopped && !interrupt::hit() => {
+            // MySQL leaves the transaction open.
+            session.database.execute("ROLLBACK")?;
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn figure(document: &Value, name: &str) -> f64 {
+    document[name].as_f64().unwrap_or(0.0)
+}

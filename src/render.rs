@@ -2774,6 +2774,8 @@ mod tests {
             via: None,
             others: Vec::new(),
             between: None,
+            none: String::new(),
+            unless: String::new(),
         };
         steps.push(StepView {
             position: 1,

@@ -126,6 +126,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
 /// Takes some minutes: starts this program once for each defect and server.
 #[test]
 #[ignore = "make prove"]
+#[expect(clippy::print_stdout, reason = "the list is what `make prove` is for")]
 fn every_defect_is_noticed() {
     let started = Instant::now();
     let mut survivors = String::new();

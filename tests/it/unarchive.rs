@@ -9,7 +9,8 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
 
-use crate::support::installation::{Installation, on_every_server};
+use crate::rights::user;
+use crate::support::installation::{Installation, Session, call, on_every_server};
 
 on_every_server!(what_was_archived_comes_back, what_is_old_goes_for_good);
 
@@ -207,6 +208,22 @@ fn run(installation: &mut Installation) -> i64 {
     run["run"].as_i64().expect("a number")
 }
 
+/// Calls a routine in another's session.
+fn by(
+    session: &mut Session,
+    windrow: &Installation,
+    routine: &str,
+    options: Value,
+) -> anyhow::Result<Value> {
+    call(
+        session,
+        windrow.dialect,
+        &windrow.control,
+        routine,
+        &options,
+    )
+}
+
 fn refused(answer: anyhow::Result<Value>) -> String {
     match answer {
         Ok(answer) => panic!("it was done: {answer}"),
@@ -265,10 +282,20 @@ fn what_was_archived_comes_back(dialect: Dialect) {
     windrow.execute("DELETE FROM mail WHERE body = 'again'");
     assert_eq!(contents(&mut windrow, false), before);
 
-    // The rest of the run: all is as it was, and stays.
-    let back = windrow
-        .call("archive_restore", json!({"run": first}))
-        .expect("the rest");
+    // The rest of the run, by who may neither read nor write the tables: all is as it was, and stays.
+    let mut operator = user(&mut windrow, Some("operator"));
+    let mut auditor = user(&mut windrow, Some("auditor"));
+    let list = by(
+        &mut auditor,
+        &windrow,
+        "archive_list",
+        json!({"run": first}),
+    );
+    assert_eq!(list.expect("a list")["runs"][0]["restored"], 18);
+    let rest = json!({"run": first});
+    let denied = by(&mut auditor, &windrow, "archive_restore", rest.clone());
+    assert!(refused(denied).contains("denied"));
+    let back = by(&mut operator, &windrow, "archive_restore", rest).expect("the rest");
     assert_eq!(back["not_archived"], json!([]), "{back}");
     assert_eq!(back["not_held"], 1, "{back}");
     assert_eq!(contents(&mut windrow, false), whole);
@@ -386,7 +413,8 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     setting(&mut windrow, "archive_days", 1);
     let dry = windrow.run(json!({"dry_run": true})).expect("a dry run");
     assert_eq!(dry["archive_pruned"], 0, "{dry}");
-    let pruned = windrow.run(json!({})).expect("a run");
+    let mut operator = user(&mut windrow, Some("operator"));
+    let pruned = by(&mut operator, &windrow, "run", json!({})).expect("a run");
     assert_eq!(pruned["archive_pruned"], total, "{pruned}");
     assert_eq!(
         windrow.call("archive_list", json!({})).expect("a list")["rows"],
@@ -407,13 +435,21 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     assert_eq!(young.expect("nothing")["rows"], 0);
     for (dry_run, left) in [(true, 1), (false, 0)] {
         let options = json!({"run": late, "dry_run": dry_run});
-        let dropped = windrow.call("archive_drop", options).expect("a drop");
+        let dropped = by(&mut operator, &windrow, "archive_drop", options).expect("a drop");
         assert_eq!(dropped["rows"], 1, "{dropped}");
         assert_eq!(dropped["runs"][0]["tables"], json!({"mail": 1}));
         assert_eq!(windrow.number("SELECT count(*) FROM W.archive_mail"), left);
     }
     let error = refused(windrow.call("archive_restore", json!({"run": late})));
     assert!(error.contains("no rows of run"), "{error}");
+    // Nobody prunes in the name of a run.
+    if dialect == Dialect::Postgres {
+        let step = format!(
+            "SELECT W.archive_step({late}, NULL, clock_timestamp() - interval '9 days', 0, 0, 0)"
+        );
+        let error = operator.query(&windrow.named(&step), &[]).expect_err("no");
+        assert!(format!("{error:#}").contains("does not prune"), "{error:#}");
+    }
 }
 
 /// The command writes a file for each table, and none over another one.
@@ -424,18 +460,28 @@ fn files_hold_every_row(windrow: &mut Installation, run: i64) {
     let database = format!("name = \"{name}\"\ndatabase = \"{}\"", windrow.name);
     fs::write(&spec, SPEC.replace("name = \"unarchive\"", &database)).expect("a spec");
     let url = windrow.superuser();
-    let command = |more: &[&str]| {
+    let archive = |what: &str, more: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(["archive", "export"])
+            .args(["archive", what])
             .arg(&spec)
             .args(["--url", &url])
             .args(more)
             .output()
             .expect("it starts")
     };
+    let command = |more: &[&str]| archive("export", more);
     let to = folder.path().join("out");
     let to = to.to_str().expect("a path");
     let number = run.to_string();
+    // Only looked at, and what it is about.
+    for shown in [archive("list", &[]), archive("drop", &["--run", &number])] {
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.status.success(), "{text}");
+        assert!(
+            text.contains("restored") && text.contains("leaf 6, line 1"),
+            "{text}"
+        );
+    }
     let done = command(&["--run", &number, "--to", to]);
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{text}");

@@ -16,6 +16,7 @@ on_every_server!(what_was_archived_comes_back_or_goes_for_good);
 
 const SPEC: &str = r#"
 name = "unarchive"
+archive_days = 400
 
 [tables]
 node  = { key = "id bigint" }
@@ -363,11 +364,11 @@ fn what_is_old_goes_for_good(windrow: &mut Installation, operator: &mut Session)
     files_hold_every_row(windrow, first);
 
     // The ledger keeps a run as long as rows of it are archived.
-    let setting = |windrow: &mut Installation, name: &str, days: i64| {
+    let setting = |windrow: &mut Installation, name: &str, days: Value| {
         let options = json!({"rule": "nodes", "name": name, "value": days});
         windrow.call("set_setting", options).expect("a setting");
     };
-    setting(windrow, "ledger_days", 1);
+    setting(windrow, "ledger_days", json!(1));
     let old = "2020-01-01 00:00:00";
     windrow.execute(&format!("UPDATE W.run SET finished_at = '{old}'"));
     let known = format!("SELECT count(*) FROM W.run WHERE run_id = {first}");
@@ -376,13 +377,13 @@ fn what_is_old_goes_for_good(windrow: &mut Installation, operator: &mut Session)
     assert_eq!(windrow.number("SELECT count(*) FROM W.kept_run"), 1);
 
     // What is young enough stays, and where nothing is said, all does.
-    setting(windrow, "archive_days", 1);
+    setting(windrow, "archive_days", json!(1));
     run(windrow);
     assert_eq!(
         windrow.call("archive_list", json!({})).expect("a list")["rows"],
         total
     );
-    setting(windrow, "archive_days", 0);
+    setting(windrow, "archive_days", json!(0));
     for (table, _) in TABLES {
         windrow.execute(&format!(
             "UPDATE W.archive_{table} SET windrow_archived_at = '{old}'"
@@ -408,8 +409,8 @@ fn what_is_old_goes_for_good(windrow: &mut Installation, operator: &mut Session)
     let error = refused(windrow.call("archive_restore", json!({"run": first})));
     assert!(error.contains("not whole"), "{error}");
 
-    // A dry run prunes nothing; a run prunes, and says so; the next one forgets the run.
-    setting(windrow, "archive_days", 1);
+    // By the spec's days a dry run prunes nothing; a run prunes, and says so; the next one forgets the run.
+    setting(windrow, "archive_days", Value::Null);
     let dry = windrow.run(json!({"dry_run": true})).expect("a dry run");
     assert_eq!(dry["archive_pruned"], 0, "{dry}");
     let pruned = by(operator, windrow, "run", json!({})).expect("a run");

@@ -45,6 +45,8 @@ pub struct Graph {
     pub schedule: String,
     /// Seconds that pg_cron remembers past starts; 0: for ever.
     pub cron_history: i64,
+    /// Days after which archived rows go for good; 0: never.
+    pub archive_days: i64,
     /// When scheduled runs may work; never empty.
     pub windows: Vec<Window>,
     /// Where replicas say how far they are.
@@ -701,6 +703,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     }
     let history = spec.cron_history.as_ref();
     let cron_history = names::milliseconds(history, 0, 1_000, 1_000, &mut diagnostics) / 1_000;
+    let archive_days = names::archive_days(spec, &mut diagnostics);
     let windows = windows::resolve(spec, text, &mut diagnostics);
     let resolved = tables::resolve(spec, text, &mut diagnostics);
     let ignored = tables::ignored(spec, &mut diagnostics);
@@ -718,6 +721,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         time_zone: value(&spec.time_zone, "UTC"),
         schedule: value(&spec.schedule, "7 * * * *"),
         cron_history,
+        archive_days,
         windows,
         heartbeat,
         name,

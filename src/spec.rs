@@ -70,6 +70,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), example = &"30d")]
     pub cron_history: Option<Text>,
+    /// Days after which archived rows go for good, whole runs at the end of a later one; left out: never.
+    #[serde(default)]
+    #[schemars(with = "u32", range(min = 1, max = 36_500), example = &365)]
+    pub archive_days: Option<Spanned<i64>>,
     /// When scheduled runs may work: `always`, `never`, or windows like `mon-fri 22:00-06:00 Europe/Berlin`. Days are
     /// those on which a window begins; the start is inclusive, the end exclusive, and the same twice is 24 hours. Without a
     /// zone it is UTC.

@@ -43,6 +43,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         rules,
         schedule: _,
         cron_history: _,
+        archive_days: _,
         windows: _,
         // It is not the application's.
         heartbeat: _,

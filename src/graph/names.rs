@@ -387,6 +387,21 @@ pub(super) fn milliseconds(
     default
 }
 
+/// Days after which archived rows go; 0: never.
+pub(super) fn archive_days(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> i64 {
+    if let Some(field) = &spec.archive_days
+        && spec.rules.values().all(|rule| rule.archive.is_none())
+    {
+        diagnostics.push(Diagnostic::error(
+            "days-without-archive",
+            field.span(),
+            "no rule archives anything",
+            "say `archive = true` in a rule, or leave it out",
+        ));
+    }
+    count(spec.archive_days.as_ref(), 0, 1..=36_500, diagnostics)
+}
+
 /// A number within bounds.
 pub(super) fn count(
     field: Option<&Spanned<i64>>,

@@ -38,6 +38,11 @@ children name stands under `unique`; they are found through the row that has bot
 no key at all. Only where rows go one by one (`expiry`, `orphan`, `keep-last`, and nothing else) a key may have several.",
     ),
     (
+        "days-without-archive",
+        "\
+`archive_days` says how long copies of rows are kept that a rule makes before it deletes them (`archive`). No rule makes any.",
+    ),
+    (
         "duplicate-artifact",
         "The same column of the same table is listed twice under `artifacts`, so each file would be queued twice.",
     ),

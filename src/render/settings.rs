@@ -166,7 +166,7 @@ pub(super) fn views(
     views.push(view("ledger_days", "days", LEDGER_DAYS, 1, 36_500));
     // The rules share the archives: one of them has the setting.
     if archive::first(graph).is_some_and(|first| first.name == rule.name) {
-        views.push(limit("archive_days", "days", 0, 36_500));
+        views.push(limit("archive_days", "days", graph.archive_days, 36_500));
     }
     for (position, view) in views.iter_mut().enumerate() {
         view.position = place * 100 + position + 1;

@@ -559,8 +559,10 @@ BEGIN
     IF v_total > p_most THEN
         CALL {{ control }}.not_ready(CONCAT('more rows than one transaction should bring back: max_rows is ', p_most), 'restore by keys, or raise max_rows');
     END IF;
+{%- if unarchive.holds %}
 
     -- What comes back is due at once: a hold keeps it.
+{%- endif %}
 {%- for hold in unarchive.holds %}
     DELETE h
     FROM {{ control }}.work_back_{{ hold.place }} AS w

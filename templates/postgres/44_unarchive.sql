@@ -3,8 +3,8 @@ SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
 
--- What is asked of an archive goes along its key: a look at every row of it would be no harm to the answer, but to the server.
--- archive_next: the next run with archived rows.
+-- archive_next: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
+-- that reads the whole table is never the better one.
 --# create function {{ control }}.archive_next
 CREATE OR REPLACE FUNCTION {{ control }}.archive_next(p_after bigint)
 RETURNS bigint
@@ -572,7 +572,6 @@ DECLARE
     v_keys   text[];
     v_key    text;
     v_most   bigint := 1000000;
-    v_reason text;
     v_more   bigint;
     v_total  bigint;
     v_holds  bigint := 0;
@@ -662,12 +661,13 @@ BEGIN
         RAISE EXCEPTION 'more rows than one transaction should bring back: max_rows is %', v_most
             USING ERRCODE = '54000', HINT = 'Restore families by their keys, or raise the limit: {"max_rows": 2000000}.';
     END IF;
+{%- if unarchive.holds %}
 
     -- What comes back is due at once: a hold keeps it.
-    v_reason := format('restored from the archive of run %s', v_run);
+{%- endif %}
 {%- for hold in unarchive.holds %}
     INSERT INTO {{ control }}.hold AS h (rule, key, reason)
-    SELECT DISTINCT {{ hold.rule }}, {{ hold.key }}, v_reason
+    SELECT DISTINCT {{ hold.rule }}, {{ hold.key }}, format('restored from the archive of run %s', v_run)
     FROM {{ hold.archive }} AS t
     WHERE t.windrow_run_id = v_run
       AND t.windrow_row_id = ANY (v_{{ hold.place }})

@@ -9,12 +9,14 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
 
-use crate::support::installation::{Installation, on_every_server};
+use crate::rights::user;
+use crate::support::installation::{Installation, Session, call, on_every_server};
 
-on_every_server!(what_was_archived_comes_back, what_is_old_goes_for_good);
+on_every_server!(what_was_archived_comes_back_or_goes_for_good);
 
 const SPEC: &str = r#"
 name = "unarchive"
+archive_days = 400
 
 [tables]
 node  = { key = "id bigint" }
@@ -207,6 +209,22 @@ fn run(installation: &mut Installation) -> i64 {
     run["run"].as_i64().expect("a number")
 }
 
+/// Calls a routine in another's session.
+fn by(
+    session: &mut Session,
+    windrow: &Installation,
+    routine: &str,
+    options: Value,
+) -> anyhow::Result<Value> {
+    call(
+        session,
+        windrow.dialect,
+        &windrow.control,
+        routine,
+        &options,
+    )
+}
+
 fn refused(answer: anyhow::Result<Value>) -> String {
     match answer {
         Ok(answer) => panic!("it was done: {answer}"),
@@ -214,7 +232,7 @@ fn refused(answer: anyhow::Result<Value>) -> String {
     }
 }
 
-fn what_was_archived_comes_back(dialect: Dialect) {
+fn what_was_archived_comes_back_or_goes_for_good(dialect: Dialect) {
     let mut windrow = Installation::of(dialect, &schema(dialect), &graph());
     load(&mut windrow);
     windrow.arm();
@@ -265,10 +283,20 @@ fn what_was_archived_comes_back(dialect: Dialect) {
     windrow.execute("DELETE FROM mail WHERE body = 'again'");
     assert_eq!(contents(&mut windrow, false), before);
 
-    // The rest of the run: all is as it was, and stays.
-    let back = windrow
-        .call("archive_restore", json!({"run": first}))
-        .expect("the rest");
+    // The rest of the run, by who may neither read nor write the tables: all is as it was, and stays.
+    let mut operator = user(&mut windrow, Some("operator"));
+    let mut auditor = user(&mut windrow, Some("auditor"));
+    let list = by(
+        &mut auditor,
+        &windrow,
+        "archive_list",
+        json!({"run": first}),
+    );
+    assert_eq!(list.expect("a list")["runs"][0]["restored"], 18);
+    let rest = json!({"run": first});
+    let denied = by(&mut auditor, &windrow, "archive_restore", rest.clone());
+    assert!(refused(denied).contains("denied"));
+    let back = by(&mut operator, &windrow, "archive_restore", rest).expect("the rest");
     assert_eq!(back["not_archived"], json!([]), "{back}");
     assert_eq!(back["not_held"], 1, "{back}");
     assert_eq!(contents(&mut windrow, false), whole);
@@ -291,6 +319,7 @@ fn what_was_archived_comes_back(dialect: Dialect) {
         back.expect("all of it");
     }
     assert_eq!(contents(&mut windrow, false), whole);
+    what_is_old_goes_for_good(&mut windrow, &mut operator);
 }
 
 fn what_makes_no_sense_is_refused(windrow: &mut Installation, run: i64) {
@@ -325,49 +354,47 @@ fn what_makes_no_sense_is_refused(windrow: &mut Installation, run: i64) {
 }
 
 /// Retention of the archive and of the ledger; a drop; files.
-fn what_is_old_goes_for_good(dialect: Dialect) {
-    let mut windrow = Installation::of(dialect, &schema(dialect), &graph());
-    load(&mut windrow);
-    windrow.arm();
-    let first = run(&mut windrow);
+fn what_is_old_goes_for_good(windrow: &mut Installation, operator: &mut Session) {
+    windrow.execute("DELETE FROM W.hold");
+    let first = run(windrow);
     let total: i64 = all()
         .iter()
         .map(|rows| i64::try_from(*rows).expect("small"))
         .sum();
-    files_hold_every_row(&mut windrow, first);
+    files_hold_every_row(windrow, first);
 
     // The ledger keeps a run as long as rows of it are archived.
-    let setting = |windrow: &mut Installation, name: &str, days: i64| {
+    let setting = |windrow: &mut Installation, name: &str, days: Value| {
         let options = json!({"rule": "nodes", "name": name, "value": days});
         windrow.call("set_setting", options).expect("a setting");
     };
-    setting(&mut windrow, "ledger_days", 1);
+    setting(windrow, "ledger_days", json!(1));
     let old = "2020-01-01 00:00:00";
     windrow.execute(&format!("UPDATE W.run SET finished_at = '{old}'"));
     let known = format!("SELECT count(*) FROM W.run WHERE run_id = {first}");
-    run(&mut windrow);
+    run(windrow);
     assert_eq!(windrow.number(&known), 1);
     assert_eq!(windrow.number("SELECT count(*) FROM W.kept_run"), 1);
 
     // What is young enough stays, and where nothing is said, all does.
-    setting(&mut windrow, "archive_days", 1);
-    run(&mut windrow);
+    setting(windrow, "archive_days", json!(1));
+    run(windrow);
     assert_eq!(
         windrow.call("archive_list", json!({})).expect("a list")["rows"],
         total
     );
-    setting(&mut windrow, "archive_days", 0);
+    setting(windrow, "archive_days", json!(0));
     for (table, _) in TABLES {
         windrow.execute(&format!(
             "UPDATE W.archive_{table} SET windrow_archived_at = '{old}'"
         ));
     }
-    run(&mut windrow);
+    run(windrow);
     let list = windrow.call("archive_list", json!({"older_than": "1d"}));
     assert_eq!(list.expect("a list")["rows"], total);
 
     // Whatever the session prefers.
-    windrow.execute(match dialect {
+    windrow.execute(match windrow.dialect {
         Dialect::Postgres => "SET default_transaction_isolation = 'repeatable read'",
         Dialect::Mysql | Dialect::Mariadb => "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
     });
@@ -382,11 +409,11 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
     let error = refused(windrow.call("archive_restore", json!({"run": first})));
     assert!(error.contains("not whole"), "{error}");
 
-    // A dry run prunes nothing; a run prunes, and says so; the next one forgets the run.
-    setting(&mut windrow, "archive_days", 1);
+    // By the spec's days a dry run prunes nothing; a run prunes, and says so; the next one forgets the run.
+    setting(windrow, "archive_days", Value::Null);
     let dry = windrow.run(json!({"dry_run": true})).expect("a dry run");
     assert_eq!(dry["archive_pruned"], 0, "{dry}");
-    let pruned = windrow.run(json!({})).expect("a run");
+    let pruned = by(operator, windrow, "run", json!({})).expect("a run");
     assert_eq!(pruned["archive_pruned"], total, "{pruned}");
     assert_eq!(
         windrow.call("archive_list", json!({})).expect("a list")["rows"],
@@ -396,24 +423,32 @@ fn what_is_old_goes_for_good(dialect: Dialect) {
         format!("SELECT count(*) FROM W.unarchived WHERE run_id = {first} AND action = 'PRUNED'");
     assert_eq!(windrow.number(&noted), 11);
     assert_eq!(windrow.number(&known), 1);
-    run(&mut windrow);
+    run(windrow);
     assert_eq!(windrow.number(&known), 0);
     assert_eq!(windrow.number("SELECT count(*) FROM W.kept_run"), 0);
 
     // Dropped by hand.
     windrow.execute("INSERT INTO mail VALUES (8, '2020-01-01', 'late')");
-    let late = run(&mut windrow);
+    let late = run(windrow);
     let young = windrow.call("archive_drop", json!({"older_than": "1d"}));
     assert_eq!(young.expect("nothing")["rows"], 0);
     for (dry_run, left) in [(true, 1), (false, 0)] {
         let options = json!({"run": late, "dry_run": dry_run});
-        let dropped = windrow.call("archive_drop", options).expect("a drop");
+        let dropped = by(operator, windrow, "archive_drop", options).expect("a drop");
         assert_eq!(dropped["rows"], 1, "{dropped}");
         assert_eq!(dropped["runs"][0]["tables"], json!({"mail": 1}));
         assert_eq!(windrow.number("SELECT count(*) FROM W.archive_mail"), left);
     }
     let error = refused(windrow.call("archive_restore", json!({"run": late})));
     assert!(error.contains("no rows of run"), "{error}");
+    // Nobody prunes in the name of a run.
+    if windrow.dialect == Dialect::Postgres {
+        let step = format!(
+            "SELECT W.archive_step({late}, NULL, clock_timestamp() - interval '9 days', 0, 0, 0)"
+        );
+        let error = operator.query(&windrow.named(&step), &[]).expect_err("no");
+        assert!(format!("{error:#}").contains("does not prune"), "{error:#}");
+    }
 }
 
 /// The command writes a file for each table, and none over another one.
@@ -424,18 +459,28 @@ fn files_hold_every_row(windrow: &mut Installation, run: i64) {
     let database = format!("name = \"{name}\"\ndatabase = \"{}\"", windrow.name);
     fs::write(&spec, SPEC.replace("name = \"unarchive\"", &database)).expect("a spec");
     let url = windrow.superuser();
-    let command = |more: &[&str]| {
+    let archive = |what: &str, more: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args(["archive", "export"])
+            .args(["archive", what])
             .arg(&spec)
             .args(["--url", &url])
             .args(more)
             .output()
             .expect("it starts")
     };
+    let command = |more: &[&str]| archive("export", more);
     let to = folder.path().join("out");
     let to = to.to_str().expect("a path");
     let number = run.to_string();
+    // Only looked at, and what it is about.
+    for shown in [archive("list", &[]), archive("drop", &["--run", &number])] {
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.status.success(), "{text}");
+        assert!(
+            text.contains("restored") && text.contains("leaf 6, line 1"),
+            "{text}"
+        );
+    }
     let done = command(&["--run", &number, "--to", to]);
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{text}");

@@ -4,8 +4,8 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
--- What is asked of an archive goes along its key: a look at every row of it would be no harm to the answer, but to the server.
--- archive_next: the next run with archived rows.
+-- archive_next: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
+-- that reads the whole table is never the better one.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_next(p_after bigint)
 RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -450,7 +450,6 @@ DECLARE
     v_keys   text[];
     v_key    text;
     v_most   bigint := 1000000;
-    v_reason text;
     v_more   bigint;
     v_total  bigint;
     v_holds  bigint := 0;
@@ -527,9 +526,6 @@ BEGIN
             USING ERRCODE = '54000', HINT = 'Restore families by their keys, or raise the limit: {"max_rows": 2000000}.';
     END IF;
 
-    -- What comes back is due at once: a hold keeps it.
-    v_reason := format('restored from the archive of run %s', v_run);
-
     -- Parents before children.
     IF cardinality(v_1) > 0 THEN
         v_counts := v_counts || windrow_yworkflow.archive_put('"public"."persistent_attribute"', 'windrow_yworkflow."archive_persistent_attribute"', 'persistent_attribute', v_run, v_1);
@@ -560,4 +556,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_restore(jsonb) IS
-    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body 1e4f793fa1fc]';
+    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body d360f160185c]';

@@ -1081,6 +1081,10 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
     END IF;
+    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null') OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
+            USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
+    END IF;
     PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
     SELECT * INTO v_policy FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce({{ control }}.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
@@ -1155,6 +1159,7 @@ AS $windrow$
 DECLARE
     v_rule   text;
     v_hold   {{ control }}.hold%ROWTYPE;
+    v_until  timestamptz;
     v_exists boolean;
 BEGIN
     PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
@@ -1164,9 +1169,15 @@ BEGIN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
+    BEGIN
+        v_until := (p_options ->> 'until')::timestamptz;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
+    END;
     PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
     INSERT INTO {{ control }}.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', (p_options ->> 'until')::timestamptz)
+    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,

@@ -14,6 +14,7 @@ mod demo;
 mod events;
 mod generated;
 mod guard;
+mod hostile;
 mod idempotence;
 mod live;
 mod monitoring;

@@ -1497,6 +1497,10 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
     END IF;
+    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null') OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
+            USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
+    END IF;
     PERFORM pg_advisory_xact_lock(1400493260, 2);
     SELECT * INTO v_policy FROM windrow_airflow_3.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(windrow_airflow_3.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
@@ -1525,7 +1529,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 50509a2bd740]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body de32bc4f6e56]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1561,6 +1565,7 @@ AS $windrow$
 DECLARE
     v_rule   text;
     v_hold   windrow_airflow_3.hold%ROWTYPE;
+    v_until  timestamptz;
     v_exists boolean;
 BEGIN
     PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
@@ -1570,9 +1575,15 @@ BEGIN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
+    BEGIN
+        v_until := (p_options ->> 'until')::timestamptz;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
+    END;
     PERFORM pg_advisory_xact_lock(1400493260, 2);
     INSERT INTO windrow_airflow_3.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', (p_options ->> 'until')::timestamptz)
+    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
@@ -1595,7 +1606,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body f891dd9dde07]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body cdf8a36e2ce2]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER

@@ -981,6 +981,10 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
     END IF;
+    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null') OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
+            USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
+    END IF;
     PERFORM pg_advisory_xact_lock(881837136, 2);
     SELECT * INTO v_policy FROM windrow_camunda7_cases.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(windrow_camunda7_cases.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
@@ -1013,7 +1017,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_cases.set_policy(''{"scope": "42", "retention": "30d"}''); [body ca5d3834cec8]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_cases.set_policy(''{"scope": "42", "retention": "30d"}''); [body 016a93370c51]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1049,6 +1053,7 @@ AS $windrow$
 DECLARE
     v_rule   text;
     v_hold   windrow_camunda7_cases.hold%ROWTYPE;
+    v_until  timestamptz;
     v_exists boolean;
 BEGIN
     PERFORM windrow_camunda7_cases.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
@@ -1058,9 +1063,15 @@ BEGIN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
+    BEGIN
+        v_until := (p_options ->> 'until')::timestamptz;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
+    END;
     PERFORM pg_advisory_xact_lock(881837136, 2);
     INSERT INTO windrow_camunda7_cases.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', (p_options ->> 'until')::timestamptz)
+    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
@@ -1075,7 +1086,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_cases.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body e1c91ec2504c]';
+    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_cases.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 409417bd9a51]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER

@@ -516,7 +516,7 @@ impl Plan {
     /// The tables of the application, parents first.
     pub(crate) fn schema(&self, dialect: Dialect) -> String {
         let mut schema = String::new();
-        for table in &self.tables {
+        for (at, table) in self.tables.iter().enumerate() {
             let mut parts = Vec::new();
             let names = |table: &Table, columns: &[usize]| {
                 let each = columns.iter().map(|at| dialect.ident(&table.at(*at).name));
@@ -540,11 +540,11 @@ impl Plan {
             if let Some(unique) = table.unique {
                 parts.push(format!("UNIQUE ({})", names(table, &unique)));
             }
-            for edge in &table.edges {
+            for (place, edge) in table.edges.iter().enumerate() {
                 if let Some(on_delete) = edge.key {
                     let parent = &self.tables[edge.parent];
                     parts.push(format!(
-                        "FOREIGN KEY ({}) REFERENCES {} ({}) ON DELETE {on_delete}",
+                        "CONSTRAINT fk_{at}_{place} FOREIGN KEY ({}) REFERENCES {} ({}) ON DELETE {on_delete}",
                         names(table, &edge.columns),
                         dialect.ident(&parent.name),
                         names(parent, &edge.parent_columns)

@@ -228,8 +228,8 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "55_metrics.sql",
-        include_str!("../templates/mysql/55_metrics.sql"),
+        "46_metrics.sql",
+        include_str!("../templates/mysql/46_metrics.sql"),
     ),
     (
         "mysql",
@@ -392,9 +392,8 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .collect();
     view.routines.sort();
     let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
-    let (before, later) = draft.split_at(draft.iter().position(is_grants).unwrap_or(0));
+    let before = draft.iter().take_while(|file| !is_grants(file));
     view.readable = archive::readable(&view.archives, before);
-    view.readable_later = archive::readable(&view.archives, later);
     let mut files = files(graph, tera, dialect, &view)?;
     for (template, path, context) in monitoring::files(graph, dialect, &view.control) {
         let text = templates(monitoring::FOLDER)?
@@ -671,7 +670,6 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         "what operates a run: policies, holds, settings, arming, verification",
         &context,
     )?;
-    // MySQL asks for the rights of a view's definer when another view names it.
     let metrics = "how much is due, what stays and why, and the metrics";
     add("46_metrics.sql", "46_metrics.sql", metrics, &context)?;
     add(
@@ -686,7 +684,6 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         "the roles and their rights",
         &context,
     )?;
-    add("55_metrics.sql", "55_metrics.sql", metrics, &context)?;
     add(
         "60_schedule.sql",
         "60_schedule.sql",
@@ -968,8 +965,6 @@ struct SpecView {
     archiving_first: String,
     /// What an auditor may read where that is not the whole control schema.
     readable: Vec<String>,
-    /// The same of what is made behind the grants.
-    readable_later: Vec<String>,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -1410,7 +1405,6 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         archiving_literals: archive::rules(graph, dialect),
         archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),
-        readable_later: Vec::new(),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,

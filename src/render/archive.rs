@@ -89,8 +89,11 @@ pub(super) fn operator_routines(dialect: Dialect) -> &'static [&'static str] {
 }
 
 /// The tables and views of the control schema that are no archives, as the files make them.
-pub(super) fn readable(archives: &[ArchiveView], files: &[File]) -> Vec<String> {
-    let statements = files.iter().flat_map(|file| &file.statements);
+pub(super) fn readable<'a>(
+    archives: &[ArchiveView],
+    files: impl Iterator<Item = &'a File>,
+) -> Vec<String> {
+    let statements = files.flat_map(|file| &file.statements);
     let made = statements.filter_map(|statement| {
         let what = &statement.what;
         what.strip_prefix("create table ")

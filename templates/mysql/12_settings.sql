@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.setting_log (
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
 --# create view {{ control }}.settings
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
 SELECT l.position, l.rule, l.name, COALESCE(s.value, l.spec_value), l.unit, l.spec_value, l.least_value, l.greatest_value, l.takes, s.changed_by, s.changed_at
 FROM (
 {%- for rule in rules %}{% for setting in rule.settings %}

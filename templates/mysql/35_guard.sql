@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.refusal (
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
 --# create view {{ control }}.scheduling
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
 WITH latest AS (
     SELECT
         r.run_id,

@@ -182,7 +182,7 @@ END;
 
 -- open_hours: when scheduled runs may work.
 --# create view {{ control }}.open_hours
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
 SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
 FROM {{ control }}.run_window AS o
 {%- for window in windows %}

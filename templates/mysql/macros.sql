@@ -687,6 +687,67 @@ DELETE t
 COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ time }}, '%Y-%m-%dT%H:%i:%s.%f'))), {% if zoned %}'+00:00"'{% else %}'"'{% endif %}), 'null')
 {%- endmacro time_of_row %}
 
+{#- What the last look at each rule left, and why, with the first root that it came upon. -#}
+{% macro undeletable(control, rules, q) -%}
+{% for rule in rules -%}
+SELECT
+    h.rule, h.reason, h.families, h.{{ q }}key{{ q }} AS sample_key,
+{%- if rule.single %}
+    NULL AS oldest_age_seconds,
+{%- else %}
+    (
+        SELECT TIMESTAMPDIFF(MICROSECOND, {{ rule.ended }}, {{ rule.now_here }}) / 1e6
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = {{ rule.key_of_hold }}
+    ) AS oldest_age_seconds,
+{%- endif %}
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS {{ q }}key{{ q }}, s.run_id
+    FROM {{ control }}.last_look AS l
+    JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = {{ rule.literal }}
+) AS h
+{%- if not loop.last %}
+UNION ALL
+{% endif %}
+{%- endfor %}
+{%- endmacro undeletable %}
+
+{#- By rule, how much is due, how fast more becomes due, and how fast it goes. -#}
+{% macro backlog(control, rules, by_calendar, q) -%}
+SELECT
+    c.rule,
+    IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) AS families,
+    ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family) AS {{ q }}rows{{ q }},
+    c.age_seconds AS oldest_age_seconds,
+    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END AS counted_at,
+    c.due_per_hour,
+    c.deleted_per_hour
+FROM (
+    SELECT
+        d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
+        b.families - (
+            SELECT COALESCE(SUM(p.families), 0)
+            FROM {{ control }}.run_rule AS p
+            JOIN {{ control }}.run AS r ON r.run_id = p.run_id
+            WHERE p.rule = b.rule
+              AND p.run_id > b.run_id
+              AND NOT r.dry_run
+        ) AS left_by_run
+    FROM (
+        -- What is due at this instant: the search of a run, ended after 10,000 rows.{% if by_calendar %} A day has 24 hours here: the
+        -- figures may be an hour's roots off.{% endif %}
+{%- for rule in rules %}
+        {{ self::due_now(control=control, rule=rule, limit=10000) | indent(prefix="        ") }}
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS d
+    LEFT JOIN {{ control }}.run_backlog AS b ON b.rule = d.rule AND b.run_id = (SELECT MAX(o.run_id) FROM {{ control }}.run_backlog AS o WHERE o.rule = d.rule)
+) AS c
+{%- endmacro backlog %}
+
 {#- A part p of what is due, as outlook() tells it. -#}
 {% macro part() -%}
 CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}')

@@ -368,46 +368,30 @@ impl Copy {
             ..sandbox::mysql::Settings::new(flavour)
         });
         let copy = copy.expect("a server");
+        match flavour {
+            Flavour::Mysql => {
+                let mut dump = source.bin("mysqldump");
+                dump.args(["--routines", "--events", "--set-gtid-purged=OFF"]);
+                pipe(
+                    dump.args(["--databases", control, name]),
+                    &mut copy.client(),
+                );
+            }
+            Flavour::Mariadb => {
+                let mut session = connect(&copy.url("mysql", "root"));
+                for statement in dump(source, &[control, name]) {
+                    let answer = session.execute(&statement);
+                    answer.unwrap_or_else(|error| panic!("{error:#}\n\n{statement}"));
+                }
+            }
+        }
+        // Roles are not in a dump: the installation is gone over.
         let graph = Graph {
             name: control.trim_start_matches("windrow_").to_owned(),
             database: name.clone(),
             ..graph()
         };
-        let mut bundle = bundle(installation.dialect, &graph);
-        if flavour == Flavour::Mariadb {
-            // Its core packages, which the tests use, have no program that dumps: the same statements, and then all rows.
-            let mut session = connect(&copy.url("mysql", "root"));
-            let create = format!("CREATE DATABASE {name}; USE {name}; {}", schema());
-            session.execute(&create).expect("tables");
-            apply(&mut session, &bundle);
-            let rows = rows_of(source, name) + &rows_of(source, control);
-            session.execute(&rows).expect("rows");
-            return Copy::Mysql(copy);
-        }
-        let dump = |database: &str| {
-            let mut dump = source.bin("mysqldump");
-            dump.args(["--routines", "--events", "--set-gtid-purged=OFF"]);
-            pipe(dump.args(["--databases", database]), &mut copy.client());
-        };
-        dump(name);
-        // Roles are not in a dump, and views want the rights of their definer: the owner role comes between.
-        let mut session = connect(&copy.url("mysql", "root"));
-        for statement in bundle.files.iter().flat_map(|file| &file.statements) {
-            let what = &statement.what;
-            let of_others = what.ends_with("_auditor`") || what.ends_with("_operator`");
-            if what.starts_with("create role ") || what.starts_with("grant ") && !of_others {
-                session.execute(&statement.sql).expect("the owner role");
-            }
-        }
-        dump(control);
-        // The rest of the roles, and what they may do.
-        for file in &mut bundle.files {
-            let of_grants = file.path.ends_with("/50_grants.sql");
-            file.statements.retain(|statement| {
-                let what = &statement.what;
-                of_grants || what.starts_with("create role") || what.starts_with("grant ")
-            });
-        }
+        let bundle = bundle(installation.dialect, &graph);
         apply(&mut connect(&copy.url("mysql", "root")), &bundle);
         Copy::Mysql(copy)
     }
@@ -418,6 +402,46 @@ impl Copy {
             Copy::Mysql(server) => server.url(name, "root"),
         })
     }
+}
+
+/// What a dump of these databases of MariaDB is, in the order of the program, which its core packages do not have: tables with
+/// what stands for the views meanwhile, rows, then the views by their names.
+fn dump(server: &Mysql, databases: &[&str]) -> Vec<String> {
+    let mut session = connect(&server.url("mysql", "root"));
+    let mut texts = |sql: &str, column: usize| -> Vec<String> {
+        let rows = session.query(sql, &[]).expect(sql);
+        let cell = |row: Vec<Option<String>>| row[column].clone().expect("a text");
+        rows.into_iter().map(cell).collect()
+    };
+    let mut dump = vec!["SET SESSION foreign_key_checks = 0".to_owned()];
+    let mut views = Vec::new();
+    for database in databases {
+        dump.push(format!("CREATE DATABASE {database}"));
+        dump.push(format!("USE {database}"));
+        let of_kind = |kind| {
+            format!(
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}' AND table_type = '{kind}' ORDER BY table_name"
+            )
+        };
+        for table in texts(&of_kind("BASE TABLE"), 0) {
+            dump.extend(texts(&format!("SHOW CREATE TABLE {database}.{table}"), 1));
+        }
+        for view in texts(&of_kind("VIEW"), 0) {
+            let columns = texts(&format!("SHOW COLUMNS FROM {database}.{view}"), 0);
+            let columns: Vec<String> = columns.iter().map(|it| format!("1 AS `{it}`")).collect();
+            dump.push(format!(
+                "CREATE VIEW {view} AS SELECT {}",
+                columns.join(", ")
+            ));
+            views.push(format!("USE {database}"));
+            views.push(format!("DROP VIEW {view}"));
+            views.extend(texts(&format!("SHOW CREATE VIEW {database}.{view}"), 1));
+        }
+        dump.push(rows_of(server, database));
+    }
+    dump.extend(views);
+    dump.retain(|statement| !statement.is_empty());
+    dump
 }
 
 /// All rows of a database of MariaDB, as statements that write them.

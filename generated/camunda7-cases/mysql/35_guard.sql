@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7_cases.refusal (
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
-CREATE OR REPLACE DEFINER = `windrow_camunda7_cases_owner` SQL SECURITY DEFINER VIEW windrow_camunda7_cases.scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
+CREATE OR REPLACE DEFINER = `windrow_camunda7_cases_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_cases.scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
 WITH latest AS (
     SELECT
         r.run_id,

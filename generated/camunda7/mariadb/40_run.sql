@@ -194,7 +194,7 @@ END$$
 DELIMITER ;
 
 -- open_hours: when scheduled runs may work.
-CREATE OR REPLACE DEFINER = `windrow_camunda7_owner` SQL SECURITY DEFINER VIEW windrow_camunda7.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
+CREATE OR REPLACE DEFINER = `windrow_camunda7_owner` SQL SECURITY INVOKER VIEW windrow_camunda7.open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
 SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
 FROM windrow_camunda7.run_window AS o
 UNION ALL

@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting_log (
     COMMENT = 'Every change of table setting; a value of NULL: the default of the spec. changed_by NULL: written by hand, changed_at is when that was noticed. Pruned with the ledger, but for the last change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
-CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY DEFINER VIEW windrow_dolphinscheduler.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
+CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
 SELECT l.position, l.rule, l.name, COALESCE(s.value, l.spec_value), l.unit, l.spec_value, l.least_value, l.greatest_value, l.takes, s.changed_by, s.changed_at
 FROM (
     SELECT 1 AS position, 'workflow_instances' AS rule, 'batch_families' AS name, 'families' AS unit, 500 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL

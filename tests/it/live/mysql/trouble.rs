@@ -67,7 +67,7 @@ fn half_an_installation_is_told_and_gone_over() {
         server.windrow("install SPEC").expect(
             2,
             &[
-                "error: cannot install `55_metrics.sql`",
+                "error: cannot install `46_metrics.sql`",
                 "metrics",
                 "what it had finished stays; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`",
                 "running `windrow install` again is safe",

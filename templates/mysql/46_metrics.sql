@@ -1,15 +1,8 @@
 {% import "macros.sql" as w -%}
 {{ w::session() }}
 
--- due_now: what is due at this instant, by rule: the search of a run, ended after 10,000 rows.{% if by_calendar %} A day has 24 hours here: the
--- figures may be an hour's roots off.{% endif %}
---# create view {{ control }}.due_now
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.due_now (rule, families, age_seconds, complete) AS
-{%- for rule in rules %}
-{{ w::due_now(control=control, rule=rule, limit=10000) }}
-{%- if not loop.last %}
-UNION ALL{% else %};{% endif %}
-{%- endfor %}
+-- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
+-- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
 -- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
 --# create procedure {{ control }}.count_backlog
@@ -66,7 +59,7 @@ END;
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 --# create view {{ control }}.last_look
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.last_look (rule, run_id) AS
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.last_look (rule, run_id) AS
 {%- for rule in rules %}
 SELECT {{ rule.literal }}, (
     SELECT r.run_id
@@ -88,60 +81,18 @@ UNION ALL{% else %};{% endif %}
 -- ago that ended, where it still is there and its rule is not of single rows.
 --# create view {{ control }}.undeletable
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.undeletable (rule, reason, families, sample_key, oldest_age_seconds, run_id) AS
-{%- for rule in rules %}
-SELECT
-    h.rule, h.reason, h.families, h.{{ q }}key{{ q }},
-{%- if rule.single %}
-    NULL,
-{%- else %}
-    (
-        SELECT TIMESTAMPDIFF(MICROSECOND, {{ rule.ended }}, {{ rule.now_here }}) / 1e6
-        FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.key }} = {{ rule.key_of_hold }}
-    ),
-{%- endif %}
-    h.run_id
-FROM (
-    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS {{ q }}key{{ q }}, s.run_id
-    FROM {{ control }}.last_look AS l
-    JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
-    WHERE l.rule = {{ rule.literal }}
-) AS h
-{%- if not loop.last %}
-UNION ALL{% else %};{% endif %}
-{%- endfor %}
+{{ w::undeletable(control=control, rules=rules, q=q) }};
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
 -- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
 -- rows: as many as a family of the last five runs had. Per hour, as the last run saw it: over up to seven days.
 --# create view {{ control }}.backlog
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.backlog (rule, families, {{ q }}rows{{ q }}, oldest_age_seconds, counted_at, due_per_hour, deleted_per_hour) AS
-SELECT
-    c.rule,
-    IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))),
-    ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family),
-    c.age_seconds,
-    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END,
-    c.due_per_hour,
-    c.deleted_per_hour
-FROM (
-    SELECT
-        d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
-        b.families - (
-            SELECT COALESCE(SUM(p.families), 0)
-            FROM {{ control }}.run_rule AS p
-            JOIN {{ control }}.run AS r ON r.run_id = p.run_id
-            WHERE p.rule = b.rule
-              AND p.run_id > b.run_id
-              AND NOT r.dry_run
-        ) AS left_by_run
-    FROM {{ control }}.due_now AS d
-    LEFT JOIN {{ control }}.run_backlog AS b ON b.rule = d.rule AND b.run_id = (SELECT MAX(o.run_id) FROM {{ control }}.run_backlog AS o WHERE o.rule = d.rule)
-) AS c;
+{{ w::backlog(control=control, rules=rules, by_calendar=by_calendar, q=q) }};
 
 -- run_count: what each run adds to the counters of the metrics; dry runs add nothing.
 --# create view {{ control }}.run_count
-CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.run_count (run_id, name, labels, value) AS
+CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.run_count (run_id, name, labels, value) AS
 SELECT r.run_id, 'windrow_runs_total', CAST(JSON_OBJECT('status', r.status, 'trigger', r.{{ q }}trigger{{ q }}) AS CHAR), 1
 FROM {{ control }}.run AS r
 WHERE r.status <> 'running'
@@ -269,7 +220,9 @@ FROM (
 GROUP BY c.name, c.labels
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', u.rule, 'reason', u.reason), IF(m.name = 'windrow_skipped_families', u.families, u.oldest_age_seconds)
-FROM {{ control }}.undeletable AS u
+FROM (
+    {{ w::undeletable(control=control, rules=rules, q=q) | indent(prefix="    ") }}
+) AS u
 CROSS JOIN (SELECT 'windrow_skipped_families' AS name UNION ALL SELECT 'windrow_skipped_oldest_age_seconds') AS m
 WHERE m.name = 'windrow_skipped_families'
    OR u.oldest_age_seconds IS NOT NULL
@@ -286,7 +239,9 @@ FROM (
             WHEN 'windrow_due_families_per_hour' THEN b.due_per_hour
             WHEN 'windrow_deleted_families_per_hour' THEN b.deleted_per_hour
         END AS value
-    FROM {{ control }}.backlog AS b
+    FROM (
+        {{ w::backlog(control=control, rules=rules, by_calendar=by_calendar, q=q) | indent(prefix="        ") }}
+    ) AS b
     CROSS JOIN (
         SELECT 'windrow_backlog_families' AS name
         UNION ALL SELECT 'windrow_backlog_rows'
@@ -309,11 +264,3 @@ UNION ALL
 SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
 FROM {{ control }}.hold AS h
 WHERE {{ w::holds_now() }};
-{%- if archives %}
-
--- An auditor who may not read everything in here may read these.
-{%- for name in readable_later %}
---# grant select on {{ name }} to {{ auditor }}
-GRANT SELECT ON {{ name }} TO {{ auditor }};
-{%- endfor %}
-{%- endif %}

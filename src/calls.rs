@@ -193,6 +193,15 @@ impl Calls {
         }
     }
 
+    /// Rows of kind, name, body, comment and the statement that drops it, of what stands in the control schema: routines,
+    /// events, views, tables and their columns; all but routines and events without the last three. Parameter: its name.
+    pub fn objects(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => postgres::OBJECTS,
+            Dialect::Mysql | Dialect::Mariadb => mysql::OBJECTS,
+        }
+    }
+
     /// A row where the control schema stands, as far as this session may see it. Parameter: its name.
     pub fn installed(&self) -> &'static str {
         match self.dialect {

@@ -102,6 +102,14 @@ pub enum Command {
     /// Example: windrow verify specs/dolphinscheduler.toml --output json
     Verify(WithOutput),
 
+    /// Compare what is installed with what the spec generates
+    ///
+    /// Routines that were edited by hand, are missing, left over or of another version, with their differences; missing
+    /// tables, columns and indexes; tables of the application that the spec should know. Reads only.
+    ///
+    /// Example: windrow diff specs/dolphinscheduler.toml --url postgres://owner@db/scheduler
+    Diff(WithOutput),
+
     /// Show whether it keeps up, what it does and what stays
     ///
     /// Example: windrow status specs/dolphinscheduler.toml

@@ -23,6 +23,7 @@ mod archive;
 mod artifacts;
 mod check;
 mod demo;
+mod diff;
 mod generate;
 mod graph;
 mod install;
@@ -56,6 +57,7 @@ pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
         Command::Purge(args) => run::purge(&args, ui),
         Command::Stamp(args) => run::stamp(&args, ui),
         Command::Verify(args) => show::verify(&args, ui),
+        Command::Diff(args) => diff::diff(&args, ui),
         Command::Status(args) => show::status(&args, ui),
         Command::History(args) => show::history(&args, ui),
         Command::Policy(args) => operate::policy(&args, ui),

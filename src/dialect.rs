@@ -104,6 +104,21 @@ impl Dialect {
         text
     }
 
+    /// The name of an identifier that may be quoted: the reverse of [`Dialect::ident`].
+    pub fn bare(self, ident: &str) -> String {
+        let quote = match self {
+            Dialect::Postgres => '"',
+            Dialect::Mysql | Dialect::Mariadb => '`',
+        };
+        match ident
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
+            Some(quoted) => quoted.replace(&format!("{quote}{quote}"), &quote.to_string()),
+            None => ident.to_owned(),
+        }
+    }
+
     /// A quoted identifier with its schema.
     pub fn qualified(self, schema: &str, name: &str) -> String {
         format!("{}.{}", self.ident(schema), self.ident(name))

@@ -17,6 +17,7 @@ pub mod demo;
 pub mod diagnostic;
 pub mod dialect;
 pub mod draw;
+pub mod drift;
 pub mod failure;
 pub mod fit;
 pub mod forecast;

@@ -757,8 +757,8 @@ fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
     let mut hash = String::new();
     for chunk in chunks {
         let chunk_text = chunk.text.replace("@body@", &hash);
-        if let Some(found) = body_hash(&chunk_text) {
-            hash = found;
+        if let Some(body) = routine_body(Dialect::Postgres, &chunk_text) {
+            hash = body_fingerprint(Dialect::Postgres, body);
         }
         text.push_str(&chunk_text);
         statements.push(Statement {
@@ -794,8 +794,8 @@ fn delimited_statements(chunks: Vec<Chunk>, owner: &str, text: &mut String) -> V
         };
         if let Some(replaced) = replaced("procedure ").or_else(|| replaced("event ")) {
             if sql.contains("@body@") {
-                let hash = bare_body_hash(&sql).expect("a body is between BEGIN and END");
-                sql = sql.replace("@body@", &hash);
+                let body = routine_body(Dialect::Mysql, &sql).expect("a body begins with BEGIN");
+                sql = sql.replace("@body@", &body_fingerprint(Dialect::Mysql, body));
             }
             let drop = format!("DROP {replaced}");
             text.extend([&drop, ";\n"]);
@@ -821,10 +821,22 @@ fn delimited_statements(chunks: Vec<Chunk>, owner: &str, text: &mut String) -> V
     statements
 }
 
-/// The same hash of a body that stands bare between BEGIN and END, without what a client or a server changes: comments,
-/// spaces, and how a quote is escaped. verify() computes it from information_schema.
-fn bare_body_hash(sql: &str) -> Option<String> {
-    let body = &sql[sql.find("\nBEGIN\n")?..];
+/// The body of the routine or event that a statement creates; `None` where it creates none. A server's catalog shows it
+/// as it stands here.
+pub fn routine_body(dialect: Dialect, sql: &str) -> Option<&str> {
+    match dialect {
+        Dialect::Postgres => sql.split("$windrow$").nth(1),
+        Dialect::Mysql | Dialect::Mariadb => Some(&sql[sql.find("\nBEGIN\n")? + 1..]),
+    }
+}
+
+/// The first twelve hex digits of the SHA-256 of a body, as its comment names it and verify() computes it from the catalog.
+///
+/// On MySQL and MariaDB without what a client or a server changes: comments, spaces, and how a quote is escaped.
+pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
+    if dialect == Dialect::Postgres {
+        return hex12(body);
+    }
     let code: String = body
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"))
@@ -832,12 +844,7 @@ fn bare_body_hash(sql: &str) -> Option<String> {
         .filter(|sign| !['\'', '\\'].contains(sign))
         .collect();
     let words: Vec<&str> = code.split_whitespace().collect();
-    Some(hex12(&words.join(" ")))
-}
-
-/// The first twelve hex digits of the SHA-256 of a routine's body, as verify() computes it from the catalog.
-fn body_hash(sql: &str) -> Option<String> {
-    sql.split("$windrow$").nth(1).map(hex12)
+    hex12(&words.join(" "))
 }
 
 fn hex12(text: &str) -> String {
@@ -952,6 +959,9 @@ struct SpecView {
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
     tables: Vec<TableView>,
+    /// The names of the tables whose rows go, as literals, and of all that the spec names, ignored ones among them.
+    going: Vec<String>,
+    known: Vec<String>,
     /// The tables beside that say how long something is kept.
     definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
@@ -1391,6 +1401,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
+        going: deleted.iter().map(|id| dialect.text(&graph.table(*id).name)).collect(),
+        known: graph.tables.iter().map(|table| &table.name).chain(graph.ignored.iter().map(|ignored| &ignored.table)).map(|name| dialect.text(name)).collect(),
         tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
         referring: referring(graph, &tables)
             .into_iter()
@@ -2694,9 +2706,15 @@ mod tests {
         let sent = "CREATE PROCEDURE p()\nBEGIN\n    -- why\n    SELECT 'it''s', '\\\\z';\nEND";
         let stored = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'it\\'s',\n\n '\\z';\nEND";
         let other = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'its', 'y';\nEND";
-        assert_eq!(bare_body_hash(sent), bare_body_hash(stored));
-        assert_ne!(bare_body_hash(sent), bare_body_hash(other));
-        assert_eq!(bare_body_hash("DROP TABLE t"), None);
+        let hash = |sql| {
+            Some(body_fingerprint(
+                Dialect::Mysql,
+                routine_body(Dialect::Mysql, sql)?,
+            ))
+        };
+        assert_eq!(hash(sent), hash(stored));
+        assert_ne!(hash(sent), hash(other));
+        assert_eq!(hash("DROP TABLE t"), None);
     }
 
     #[test]

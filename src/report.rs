@@ -177,6 +177,26 @@ pub fn preview(document: &Value) -> String {
     out
 }
 
+/// What `diff` answers: an object a line, with its differences below it; nothing where all is as generated.
+pub fn drift(document: &Value) -> String {
+    let mut out = String::new();
+    for object in list(document, "drift") {
+        let _ = writeln!(
+            out,
+            "{} {}: {}",
+            text(object, "kind"),
+            text(object, "name"),
+            text(object, "detail")
+        );
+        out += &text(object, "diff");
+        let statement = text(object, "statement");
+        if !statement.is_empty() {
+            let _ = writeln!(out, "    {statement}");
+        }
+    }
+    out
+}
+
 /// What `verify` answers: what is not as it should be, and how many checks found nothing.
 pub fn verify(document: &Value) -> String {
     let mut table = Table::new(&[

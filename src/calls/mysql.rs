@@ -261,6 +261,29 @@ pub(super) const SPEED: &str = "
 pub(super) const LOCK_INSTALL: &str =
     "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";
 
+pub(super) const OBJECTS: &str = "
+WITH control AS (SELECT ? AS name)
+SELECT
+    'routine', r.routine_name, COALESCE(r.routine_definition, ''), r.routine_comment,
+    CONCAT('DROP ', r.routine_type, ' ', CONCAT('`', REPLACE(r.routine_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(r.routine_name, '`', '``'), '`'))
+FROM information_schema.routines AS r
+JOIN control AS n ON n.name = r.routine_schema
+UNION ALL
+SELECT
+    'event', e.event_name, e.event_definition, e.event_comment,
+    CONCAT('DROP EVENT ', CONCAT('`', REPLACE(e.event_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(e.event_name, '`', '``'), '`'))
+FROM information_schema.events AS e
+JOIN control AS n ON n.name = e.event_schema
+UNION ALL
+SELECT IF(t.table_type = 'VIEW', 'view', 'table'), t.table_name, '', '', ''
+FROM information_schema.tables AS t
+JOIN control AS n ON n.name = t.table_schema
+UNION ALL
+SELECT 'column', CONCAT(c.table_name, '.', c.column_name), '', '', ''
+FROM information_schema.columns AS c
+JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type <> 'VIEW'
+JOIN control AS n ON n.name = c.table_schema";
+
 pub(super) const ARCHIVES: &str = "
 SELECT c.table_name
 FROM information_schema.columns AS c

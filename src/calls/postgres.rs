@@ -89,6 +89,30 @@ pub(super) const UNFINISHED_INDEXES: &str = "
     JOIN pg_namespace n ON n.oid = x.relnamespace
     WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
 
+pub(super) const OBJECTS: &str = "
+WITH control AS (
+    SELECT n.oid
+    FROM pg_catalog.pg_namespace AS n
+    WHERE n.nspname = $1
+)
+SELECT
+    'routine', p.proname::text, p.prosrc,
+    coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), ''),
+    pg_catalog.format('DROP %s %s', CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, p.oid::pg_catalog.regprocedure)
+FROM pg_catalog.pg_proc AS p
+JOIN control AS n ON n.oid = p.pronamespace
+UNION ALL
+SELECT CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, c.relname, '', '', ''
+FROM pg_catalog.pg_class AS c
+JOIN control AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('v', 'r')
+UNION ALL
+SELECT 'column', pg_catalog.concat(c.relname, '.', a.attname), '', '', ''
+FROM pg_catalog.pg_class AS c
+JOIN control AS n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind = 'r'";
+
 pub(super) const ARCHIVES: &str = "
 SELECT c.relname
 FROM pg_catalog.pg_class AS c

@@ -1,16 +1,19 @@
 //! `install`: check the database, apply the numbered files in order, say what comes next.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::check::{compare, record, stops, summary};
 use super::{Exit, Session, bundle};
-use crate::bundle::{File, Statement};
+use crate::bundle::{Bundle, File, Statement};
 use crate::cli::Install;
 use crate::db::Server;
 use crate::dialect::Dialect;
+use crate::drift::{self, Kind, State};
 use crate::failure::{self, Failure};
 use crate::fit::Severity;
 use crate::interrupt;
+use crate::render;
 use crate::ui::Ui;
 
 /// Applies the bundle.
@@ -41,6 +44,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
             .into());
     }
 
+    add_columns(&mut session, &bundle, ui)?;
     let mut applied: Vec<&str> = Vec::new();
     for file in &files {
         apply(&mut session, file, ui)
@@ -51,6 +55,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         }
         applied.push(name(file));
     }
+    drop_left_over(&mut session, &bundle, ui)?;
     // An installation without overruled findings takes the note of an earlier one away.
     let overruled = (stopping > 0).then(|| record(&findings).to_string());
     if overruled.is_some() || is_forced(&mut session) {
@@ -72,6 +77,58 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     } else {
         Exit::Clean
     })
+}
+
+/// Adds the columns that the tables of an earlier version lack, before the files: CREATE TABLE IF NOT EXISTS leaves a table
+/// that stands as it is, and its rows stay.
+fn add_columns(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
+    mend(session, bundle, Kind::Column, State::Missing, ui)
+}
+
+/// Drops the routines that an earlier spec or version left, once the files are applied: nothing should delete by rules that
+/// are no longer in the spec. What somebody made by hand stays.
+fn drop_left_over(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
+    mend(session, bundle, Kind::Routine, State::Extra, ui)?;
+    mend(session, bundle, Kind::Event, State::Extra, ui)
+}
+
+/// Executes the statements that mend this kind of drift.
+fn mend(
+    session: &mut Session,
+    bundle: &Bundle,
+    kind: Kind,
+    state: State,
+    ui: &Ui,
+) -> anyhow::Result<()> {
+    let control = render::control_name(&session.graph);
+    let objects = session.calls.objects();
+    let rows = session.database.query(objects, &[Some(&control)])?;
+    // Nothing stands there yet.
+    if rows.is_empty() {
+        return Ok(());
+    }
+    for drift in drift::compare(bundle, session.server.dialect, &rows) {
+        if drift.kind != kind || drift.state != state || drift.statement.is_empty() {
+            continue;
+        }
+        let begin = Instant::now();
+        let verb = if state == State::Missing {
+            "add"
+        } else {
+            "drop"
+        };
+        let what = format!("{verb} {} {}", kind.title(), drift.name);
+        session
+            .database
+            .execute(&drift.statement)
+            .map_err(|error| {
+                Failure::new(format!("cannot {what}"))
+                    .caused_by(error)
+                    .detail(drift.statement.clone())
+            })?;
+        ui.done(&what, begin.elapsed());
+    }
+    Ok(())
 }
 
 /// Whether an earlier installation overruled something; a role that may not read this may not clear it either.
@@ -171,17 +228,75 @@ fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
         let group: Vec<&Statement> = group.iter().collect();
         match group.as_slice() {
             [statement] if statement.alone => apply_alone(session, statement, ui)?,
-            group => session
-                .database
-                .transaction(group, &mut |statement, took| {
-                    if is_object(statement) {
-                        ui.done(&statement.what, took);
-                    }
-                })?,
+            group => apply_together(session, group, ui)?,
         }
     }
     ui.done(name(file), begin.elapsed());
     Ok(())
+}
+
+/// Applies statements in one transaction, where the server can. A routine or view of an earlier version whose parameters,
+/// results or columns are others cannot be replaced: it is dropped in front of its statement, with the views upon it, which
+/// a later statement makes anew.
+fn apply_together(session: &mut Session, group: &[&Statement], ui: &Ui) -> anyhow::Result<()> {
+    let mut drops: BTreeMap<usize, Statement> = BTreeMap::new();
+    loop {
+        let mut statements = Vec::new();
+        let mut position = Vec::new();
+        for (at, statement) in group.iter().enumerate() {
+            if let Some(drop) = drops.get(&at) {
+                statements.push(drop);
+                position.push(at);
+            }
+            statements.push(statement);
+            position.push(at);
+        }
+        let mut done = Vec::new();
+        let result = session
+            .database
+            .transaction(&statements, &mut |statement, took| {
+                done.push((statement.what.clone(), is_object(statement), took));
+            });
+        let at = position.get(done.len()).copied();
+        let drop = match &result {
+            Err(error) if has_another_shape(error) => at
+                .filter(|at| !drops.contains_key(at))
+                .and_then(|at| Some((at, replaced(group[at])?))),
+            _ => None,
+        };
+        if let Some((at, statement)) = drop {
+            drops.insert(at, statement);
+            continue;
+        }
+        // Elsewhere than on PostgreSQL, what was done before an error stays.
+        if result.is_ok() || session.server.dialect != Dialect::Postgres {
+            for (what, _, took) in done.iter().filter(|(_, is_object, _)| *is_object) {
+                ui.done(what, *took);
+            }
+        }
+        return result;
+    }
+}
+
+/// Whether PostgreSQL says that a function or a view cannot be replaced by one of another shape.
+fn has_another_shape(error: &anyhow::Error) -> bool {
+    matches!(failure::sqlstate(error), Some("42P13" | "42P16"))
+}
+
+/// The statement that drops what another one wants to replace.
+fn replaced(statement: &Statement) -> Option<Statement> {
+    let object = statement.what.strip_prefix("create ")?;
+    let (kind, _) = object.split_once(' ')?;
+    ["function", "procedure", "view"]
+        .contains(&kind)
+        .then(|| Statement {
+            what: format!("drop {object} of another shape"),
+            sql: format!(
+                "DROP {} CASCADE",
+                object.replacen(kind, &kind.to_uppercase(), 1)
+            ),
+            alone: false,
+        })
 }
 
 /// Whether a statement makes something of its own; settings, comments and grants would drown what counts.

@@ -266,6 +266,9 @@ BEGIN
             CALL {{ control }}.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL {{ control }}.arm()');
         END IF;
     END IF;
+    IF o_refused IS NULL THEN
+        CALL {{ control }}.check_stranger();
+    END IF;
 {%- if archives %}
     IF o_refused IS NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
@@ -684,6 +687,7 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL {{ control }}.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL {{ control }}.arm() first');
     END IF;
+    CALL {{ control }}.check_stranger();
 {%- if archives %}
     CALL {{ control }}.check_archive(o_rule);
 {%- endif %}

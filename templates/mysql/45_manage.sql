@@ -640,6 +640,19 @@ BEGIN
     ) AS n;
 {%- endif %}
 
+    CALL {{ control }}.strangers();
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.table_name,
+        IF(s.overruled, 'notice', 'violation'),
+        CONCAT(
+            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
+            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
+            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
+        )
+    FROM {{ control }}.work_stranger AS s;
+    DROP TEMPORARY TABLE {{ control }}.work_stranger;
+
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
     FROM {{ control }}.policy AS p

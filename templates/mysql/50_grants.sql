@@ -52,6 +52,10 @@ GRANT SELECT ON {{ reference }} TO {{ owner }};
 -- A role does not see the bodies of its own routines without it; verify() compares them.
 --# grant bodies
 GRANT SELECT ON mysql.proc TO {{ owner }};
+-- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for new ones. Of all rights this
+-- one shows the least: no row of a table.
+--# grant show view on {{ schema }}
+GRANT SHOW VIEW ON {{ schema_pattern }}.* TO {{ owner }};
 {%- else %}
 -- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
 -- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.

@@ -172,6 +172,97 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.note_refusal(text) IS
     'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body @body@]';
 
+-- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
+-- such a table would go, or lose their reference, without a rule, a count or a copy.
+--# create function {{ control }}.strangers
+CREATE OR REPLACE FUNCTION {{ control }}.strangers()
+RETURNS TABLE (table_name text, constraint_name text, parent text, on_delete text, obeys boolean, overruled boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    WITH known AS (
+        SELECT t.oid
+        FROM pg_class AS t
+        WHERE t.relnamespace = {{ schema_literal }}::regnamespace
+          AND t.relname = ANY (ARRAY[
+{%- for name in known %}
+              {{ name }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+          ])
+    )
+    SELECT
+        k.name,
+        k.conname,
+        k.relname,
+        CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END,
+        k.confdeltype IN ('c', 'n', 'd'),
+        EXISTS (
+            SELECT FROM {{ control }}.control AS c
+            WHERE c.forced_install -> 'findings' @> jsonb_build_array(jsonb_build_object('code', 'unlisted-reference', 'object', k.name))
+        )
+    FROM (
+        SELECT
+            CASE WHEN t.relnamespace = p.relnamespace THEN t.relname ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            f.conname,
+            p.relname,
+            f.confdeltype
+        FROM pg_class AS p
+        JOIN pg_constraint AS f ON f.confrelid = p.oid AND f.contype = 'f' AND f.conparentid = 0
+        JOIN pg_class AS t ON t.oid = f.conrelid
+        JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE p.relnamespace = {{ schema_literal }}::regnamespace
+          AND p.relname = ANY (ARRAY[
+{%- for name in going %}
+              {{ name }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+          ])
+          AND f.conrelid NOT IN (SELECT w.oid FROM known AS w)
+          -- A partition is known by its table.
+          AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = f.conrelid AND i.inhparent IN (SELECT w.oid FROM known AS w))
+    ) AS k;
+$windrow$;
+--# comment on function {{ control }}.strangers
+COMMENT ON FUNCTION {{ control }}.strangers() IS
+    'Foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body @body@]';
+
+-- stranger: why no run may start, by the foreign keys.
+--# create function {{ control }}.stranger
+CREATE OR REPLACE FUNCTION {{ control }}.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s references %s by %s (on delete %s), and the spec does not know it', s.table_name, s.parent, s.constraint_name, s.on_delete)
+    FROM {{ control }}.strangers() AS s
+    WHERE s.obeys
+      AND NOT s.overruled
+    ORDER BY s.table_name, s.constraint_name
+    LIMIT 1;
+$windrow$;
+--# comment on function {{ control }}.stranger
+COMMENT ON FUNCTION {{ control }}.stranger() IS
+    'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body @body@]';
+
+-- check_stranger: a run by hand, or a purge, is told by an error.
+--# create function {{ control }}.check_stranger
+CREATE OR REPLACE FUNCTION {{ control }}.check_stranger()
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_stranger text := {{ control }}.stranger();
+BEGIN
+    IF v_stranger IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_stranger
+            USING ERRCODE = '55000', HINT = 'Its rows would go or change uncounted. Add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install.';
+    END IF;
+END
+$windrow$;
+--# comment on function {{ control }}.check_stranger
+COMMENT ON FUNCTION {{ control }}.check_stranger() IS
+    'Raises 55000 where stranger() finds something. [body @body@]';
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
 --# create function {{ control }}.held_back
@@ -208,6 +299,7 @@ BEGIN
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
                 WHEN v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN format('armed on another server: %s', v_control.server_identity)
             END,
+            {{ control }}.stranger(),
             CASE WHEN NOT {{ control }}.in_window(clock_timestamp()) THEN
                 format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM {{ control }}.open_hours AS h))
             END
@@ -221,7 +313,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.held_back
 COMMENT ON FUNCTION {{ control }}.held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body @body@]';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body @body@]';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
 --# create function {{ control }}.kept_back

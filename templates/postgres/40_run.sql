@@ -353,6 +353,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL {{ control }}.arm().';
         END IF;
     END IF;
+    PERFORM {{ control }}.check_stranger();
 {%- if archives %}
     PERFORM {{ control }}.check_archive(p_options ->> 'rule');
 {%- endif %}
@@ -749,6 +750,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.arm() first.';
     END IF;
+    PERFORM {{ control }}.check_stranger();
 {%- if archives %}
     PERFORM {{ control }}.check_archive(v_rule);
 {%- endif %}
@@ -1462,6 +1464,18 @@ BEGIN
         FROM needed AS n
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+        UNION ALL
+        SELECT
+            5, 'reference', s.table_name,
+            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
+            1,
+            format(
+                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
+                s.parent, s.constraint_name, s.on_delete,
+                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
+                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
+            )
+        FROM {{ control }}.strangers() AS s
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM {{ control }}.policy AS p

@@ -55,6 +55,7 @@ fn help_names_every_command_and_the_exit_codes() {
       arm        Allow runs to delete, in this database
       run        Call the cleanup and show its progress and its result
       verify     Check what was deleted and what stands
+      diff       Compare what is installed with what the spec generates
       status     Show whether it keeps up, what it does and what stays
       history    Show past runs, and plot their rows and durations
       hold       Show, place or release holds on single families

@@ -23,6 +23,7 @@ on_every_server!(
     a_paused_rule_is_passed_over,
     runs_that_find_nothing_back_off_and_failed_ones_suspend,
     a_restored_copy_waits_until_somebody_arms_it,
+    a_foreign_key_that_nobody_told_of_stops_runs,
 );
 
 /// Two rules of one table each.
@@ -193,6 +194,100 @@ fn a_paused_rule_is_passed_over(dialect: Dialect) {
     );
     assert_eq!(left(&mut installation, "jobs"), 1);
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
+}
+
+/// A migration of the application adds a table whose rows the server would delete along, or change.
+fn a_foreign_key_that_nobody_told_of_stops_runs(dialect: Dialect) {
+    let mut installation = installed(dialect);
+    let refers = |action: &str| {
+        let rows = "INSERT INTO stranger (id, job) VALUES (1, 1), (2, 4)";
+        format!(
+            "DROP TABLE IF EXISTS stranger;
+             CREATE TABLE stranger (id integer PRIMARY KEY, job integer, CONSTRAINT strange FOREIGN KEY (job) REFERENCES jobs (id) ON DELETE {action});
+             {rows}"
+        )
+    };
+    let checks = |installation: &mut Installation| {
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let checks = verify["checks"].as_array().expect("checks").iter();
+        checks
+            .filter(|check| check["check"] == "reference")
+            .map(|check| {
+                ["severity", "object", "detail"]
+                    .map(|name| check[name].as_str().unwrap_or_default())
+                    .join(" ")
+            })
+            .collect::<Vec<_>>()
+    };
+    let finding = |action: &str| {
+        format!(
+            "stranger references jobs by strange (on delete {action}), and the spec does not know it"
+        )
+    };
+    assert_eq!(checks(&mut installation), [""; 0]);
+    for action in ["cascade", "set null"] {
+        installation.execute(&refers(action));
+        let told = finding(action);
+        assert_eq!(
+            checks(&mut installation),
+            [format!(
+                "violation {told}: its rows would go or change with it; runs refuse"
+            )]
+        );
+        assert_refused(&mut installation, &format!("table {told}"));
+        let calls = [
+            ("run", json!({})),
+            ("run", json!({"dry_run": true})),
+            ("run", json!({"rule": "events"})),
+            ("purge", json!({"rule": "jobs", "key": [1]})),
+        ];
+        for (routine, options) in calls {
+            let error = installation
+                .call(routine, options)
+                .expect_err("a foreign key that nobody told of");
+            assert!(format!("{error:#}").contains(&told), "{error:#}");
+            assert_eq!(failure::sqlstate(&error), Some("55000"));
+        }
+        assert_eq!(left(&mut installation, "jobs"), 4);
+        assert_eq!(
+            installation.number("SELECT COUNT(*) FROM stranger WHERE job IS NOT NULL"),
+            2
+        );
+    }
+
+    // Where the server refuses a deletion by itself, nothing is lost: what may go goes.
+    installation.execute(&refers("no action"));
+    let told = finding("no action");
+    assert_eq!(
+        checks(&mut installation),
+        [format!("violation {told}: no family that it names can go")]
+    );
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["rules"][0]["families"], &run["rules"][1]["families"]),
+        (&json!(2), &json!(3)),
+        "{run}"
+    );
+    assert_eq!(left(&mut installation, "stranger"), 2);
+
+    // Who installed in spite of it knows.
+    installation.execute(&refers("cascade"));
+    let findings = json!([{"code": "unlisted-reference", "severity": "error", "object": "stranger", "message": "", "help": ""}]);
+    let note = match dialect {
+        Dialect::Postgres => format!("SELECT W.record_forced_install('{findings}')"),
+        Dialect::Mysql | Dialect::Mariadb => format!("CALL W.record_forced_install('{findings}')"),
+    };
+    installation.execute(&note);
+    assert_eq!(
+        checks(&mut installation),
+        [format!(
+            "notice {}: its rows would go or change with it; overruled by windrow install --force",
+            finding("cascade")
+        )]
+    );
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_eq!(left(&mut installation, "jobs"), 1);
+    assert_eq!(left(&mut installation, "stranger"), 1);
 }
 
 /// Number, and reason, of the calls that a scheduler would have to make in vain.

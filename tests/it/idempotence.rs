@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use windrow::bundle::Statement;
+use windrow::calls::Calls;
 use windrow::db::Row;
 use windrow::demo::dolphinscheduler::mysql::SCHEMA_34;
 use windrow::dialect::Dialect;
+use windrow::drift::{self, Drift, Kind};
 use windrow::graph::{Graph, Shared};
 use windrow::render;
 
@@ -230,6 +232,16 @@ impl Place {
         self.session
             .execute(&sql)
             .unwrap_or_else(|error| panic!("{error:#}\n\n{sql}"));
+    }
+
+    /// What `windrow diff` finds in the control schema.
+    fn drift(&mut self) -> Vec<Drift> {
+        let calls = Calls::new(self.dialect, &self.control, "");
+        let rows = self
+            .session
+            .query(calls.objects(), &[Some(&self.control)])
+            .expect("a catalog");
+        drift::compare(&bundle(self.dialect, &self.graph), self.dialect, &rows)
     }
 
     fn use_it(&mut self) {
@@ -463,6 +475,44 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
         found.push("violation schedule by_hand");
     }
     assert_eq!(findings(&mut place), found);
+    place.by_hand("ALTER TABLE W.rule_pause DROP COLUMN paused_at; CREATE TABLE W.mine (id integer); DROP VIEW W.metrics");
+    let mut drifted = vec![
+        "Missing routine record_skips",
+        "Edited routine workflow_instances_judge",
+        "Missing view metrics",
+        "Extra table mine",
+        "Missing column rule_pause.paused_at",
+    ];
+    if dialect != Dialect::Postgres {
+        drifted.insert(2, "Edited event run");
+    }
+    let found = place.drift();
+    let told: Vec<String> = found
+        .iter()
+        .map(|drift| format!("{:?} {} {}", drift.state, drift.kind.title(), drift.name))
+        .collect();
+    assert_eq!(told, drifted);
+    let changed = |sign: &str| -> Vec<&str> {
+        let lines = found[1].diff.lines().skip(2);
+        lines.filter_map(|line| line.strip_prefix(sign)).collect()
+    };
+    assert_eq!(
+        changed("-").join("\n"),
+        changed("+")
+            .join("\n")
+            .replace("NOT m.final", "m.final IS NULL")
+    );
+    assert!(!changed("-").is_empty(), "{}", found[1].diff);
+    let lost = found.iter().find(|drift| drift.kind == Kind::Column);
+    let mends = &lost.expect("a column").statement;
+    let start = format!(
+        "ALTER TABLE {}.rule_pause ADD COLUMN paused_at ",
+        place.control
+    );
+    assert!(mends.starts_with(&start), "{mends}");
+    let mends = mends.clone();
+    place.by_hand(&mends);
+    place.by_hand("DROP TABLE W.mine");
     if dialect != Dialect::Postgres {
         place.by_hand("DROP EVENT W.run");
         let answer = place.call("verify", json!({}));

@@ -283,7 +283,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 5a847a6f999d]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a264591c3714]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -314,6 +314,9 @@ BEGIN
         IF NOT v_armed_on <=> v_identity THEN
             CALL windrow_airflow_3.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_airflow_3.arm()');
         END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        CALL windrow_airflow_3.check_stranger();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -1512,7 +1515,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 93b79553c3d0]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 3393e1981aed]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -1561,6 +1564,7 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_airflow_3.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_airflow_3.arm() first');
     END IF;
+    CALL windrow_airflow_3.check_stranger();
     CALL windrow_airflow_3.option_of(p_options, 'dry_run', v_text);
     INSERT INTO windrow_airflow_3.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());

@@ -713,7 +713,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body a122ff1fb29e]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 4df0bcf5e7d3]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -870,6 +870,7 @@ BEGIN
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
+        ('check_stranger'),
         ('claim_artifacts'),
         ('connection_test_request_batch'),
         ('connection_test_request_close'),
@@ -1006,6 +1007,8 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('stranger'),
+        ('strangers'),
         ('tally_up'),
         ('task_state_batch'),
         ('task_state_close'),
@@ -1121,6 +1124,19 @@ BEGIN
         ) AS c
         GROUP BY c.table_name, c.index_name
     ) AS n;
+
+    CALL windrow_airflow_3.strangers();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.table_name,
+        IF(s.overruled, 'notice', 'violation'),
+        CONCAT(
+            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
+            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
+            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
+        )
+    FROM windrow_airflow_3.work_stranger AS s;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stranger;
 
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')

@@ -158,6 +158,130 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.note_refusal(text) IS
     'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body c1ebf447eaf5]';
 
+-- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
+-- such a table would go, or lose their reference, without a rule, a count or a copy.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.strangers()
+RETURNS TABLE (table_name text, constraint_name text, parent text, on_delete text, obeys boolean, overruled boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    WITH known AS (
+        SELECT t.oid
+        FROM pg_class AS t
+        WHERE t.relnamespace = '"public"'::regnamespace
+          AND t.relname = ANY (ARRAY[
+              'asset_partition_dag_run',
+              'asset_state_store',
+              'backfill_dag_run',
+              'connection_test_request',
+              'dag_run',
+              'dag_run_note',
+              'dagrun_asset_event',
+              'deadline',
+              'hitl_detail',
+              'hitl_detail_history',
+              'import_error',
+              'job',
+              'log',
+              'partitioned_asset_key_log',
+              'rendered_task_instance_fields',
+              'revoked_token',
+              'task_instance',
+              'task_instance_history',
+              'task_instance_note',
+              'task_map',
+              'task_reschedule',
+              'task_state_store',
+              'xcom'
+          ])
+    )
+    SELECT
+        k.name,
+        k.conname,
+        k.relname,
+        CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END,
+        k.confdeltype IN ('c', 'n', 'd'),
+        EXISTS (
+            SELECT FROM windrow_airflow_3.control AS c
+            WHERE c.forced_install -> 'findings' @> jsonb_build_array(jsonb_build_object('code', 'unlisted-reference', 'object', k.name))
+        )
+    FROM (
+        SELECT
+            CASE WHEN t.relnamespace = p.relnamespace THEN t.relname ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            f.conname,
+            p.relname,
+            f.confdeltype
+        FROM pg_class AS p
+        JOIN pg_constraint AS f ON f.confrelid = p.oid AND f.contype = 'f' AND f.conparentid = 0
+        JOIN pg_class AS t ON t.oid = f.conrelid
+        JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE p.relnamespace = '"public"'::regnamespace
+          AND p.relname = ANY (ARRAY[
+              'asset_partition_dag_run',
+              'asset_state_store',
+              'connection_test_request',
+              'dag_run',
+              'dag_run_note',
+              'dagrun_asset_event',
+              'deadline',
+              'hitl_detail',
+              'hitl_detail_history',
+              'import_error',
+              'job',
+              'log',
+              'partitioned_asset_key_log',
+              'rendered_task_instance_fields',
+              'revoked_token',
+              'task_instance',
+              'task_instance_history',
+              'task_instance_note',
+              'task_map',
+              'task_reschedule',
+              'task_state_store',
+              'xcom'
+          ])
+          AND f.conrelid NOT IN (SELECT w.oid FROM known AS w)
+          -- A partition is known by its table.
+          AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = f.conrelid AND i.inhparent IN (SELECT w.oid FROM known AS w))
+    ) AS k;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.strangers() IS
+    'Foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body 5c9cc3b45fef]';
+
+-- stranger: why no run may start, by the foreign keys.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s references %s by %s (on delete %s), and the spec does not know it', s.table_name, s.parent, s.constraint_name, s.on_delete)
+    FROM windrow_airflow_3.strangers() AS s
+    WHERE s.obeys
+      AND NOT s.overruled
+    ORDER BY s.table_name, s.constraint_name
+    LIMIT 1;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.stranger() IS
+    'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body 4200783e6b73]';
+
+-- check_stranger: a run by hand, or a purge, is told by an error.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.check_stranger()
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_stranger text := windrow_airflow_3.stranger();
+BEGIN
+    IF v_stranger IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_stranger
+            USING ERRCODE = '55000', HINT = 'Its rows would go or change uncounted. Add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install.';
+    END IF;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.check_stranger() IS
+    'Raises 55000 where stranger() finds something. [body a4e1551cdd5e]';
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.held_back(p_options jsonb)
@@ -193,6 +317,7 @@ BEGIN
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
                 WHEN v_control.server_identity IS DISTINCT FROM windrow_airflow_3.server_identity() THEN format('armed on another server: %s', v_control.server_identity)
             END,
+            windrow_airflow_3.stranger(),
             CASE WHEN NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
                 format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_airflow_3.open_hours AS h))
             END
@@ -205,7 +330,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body 8e0c438c3dca]';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 0a5a0512f07c]';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.kept_back()

@@ -234,7 +234,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body eeab37342b59]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body c0f13803b33e]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -265,6 +265,9 @@ BEGIN
         IF NOT v_armed_on <=> v_identity THEN
             CALL windrow_camunda7_cases.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_camunda7_cases.arm()');
         END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        CALL windrow_camunda7_cases.check_stranger();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -674,7 +677,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body bdfbe6dafe23]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 1876e5de3f0c]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -723,6 +726,7 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7_cases.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7_cases.arm() first');
     END IF;
+    CALL windrow_camunda7_cases.check_stranger();
     CALL windrow_camunda7_cases.option_of(p_options, 'dry_run', v_text);
     INSERT INTO windrow_camunda7_cases.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());

@@ -281,6 +281,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_camunda7_cases.arm().';
         END IF;
     END IF;
+    PERFORM windrow_camunda7_cases.check_stranger();
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock(881837136, 1) THEN
@@ -322,7 +323,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 75cb5dde092b]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 28e523f2fe7e]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.run_open(p_run bigint, p_rule text)
@@ -650,6 +651,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_cases.arm() first.';
     END IF;
+    PERFORM windrow_camunda7_cases.check_stranger();
     INSERT INTO windrow_camunda7_cases.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
@@ -660,7 +662,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body cf71473e2aa9]';
+    'Checks the options of purge() and opens the ledger. [body 6c42901b2560]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.check_key(p_rule text, p_key text)
@@ -1279,6 +1281,7 @@ BEGIN
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
+            ('check_stranger'),
             ('claim_artifacts'),
             ('count_backlog'),
             ('drop_policy'),
@@ -1323,6 +1326,8 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
+            ('strangers'),
             ('tally_up'),
             ('throttle'),
             ('verify')
@@ -1384,6 +1389,18 @@ BEGIN
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
+        SELECT
+            5, 'reference', s.table_name,
+            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
+            1,
+            format(
+                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
+                s.parent, s.constraint_name, s.on_delete,
+                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
+                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
+            )
+        FROM windrow_camunda7_cases.strangers() AS s
+        UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_camunda7_cases.policy AS p
         JOIN (
@@ -1441,4 +1458,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body c31b0f307b1c]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body cfd136e07cb0]';

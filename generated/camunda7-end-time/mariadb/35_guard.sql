@@ -173,13 +173,135 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
+-- such a table would go, or lose their reference, without a rule, a count or a copy.
+-- Tables of other databases are not looked for: the owner role sees this one only.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.strangers;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.strangers()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_stranger with the foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body 07c59805bcfa]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_stranger;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stranger (
+        table_name      varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        constraint_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        parent          varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        on_delete       varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        obeys           boolean NOT NULL,
+        overruled       boolean NOT NULL,
+        PRIMARY KEY (table_name, constraint_name)
+    ) ENGINE = InnoDB;
+    INSERT INTO windrow_camunda7_end_time.work_stranger (table_name, constraint_name, parent, on_delete, obeys, overruled)
+    SELECT
+        f.table_name, f.constraint_name, f.referenced_table_name, LOWER(f.delete_rule),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'),
+        COALESCE(JSON_CONTAINS(JSON_EXTRACT(c.forced_install, '$.findings'), JSON_OBJECT('code', 'unlisted-reference', 'object', f.table_name)), false)
+    FROM information_schema.referential_constraints AS f
+    CROSS JOIN windrow_camunda7_end_time.control AS c
+    WHERE f.constraint_schema = 'camunda7'
+      AND f.unique_constraint_schema = 'camunda7'
+      AND f.referenced_table_name IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_CASEACTINST',
+          'ACT_HI_CASEINST',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_TASK_METER_LOG'
+      )
+      AND f.table_name NOT IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_CASEACTINST',
+          'ACT_HI_CASEINST',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_EXT_TASK',
+          'ACT_RU_JOB',
+          'ACT_RU_TASK_METER_LOG',
+          'ACT_RU_VARIABLE',
+          'ACT_RU_CASE_EXECUTION',
+          'ACT_RU_CASE_SENTRY_PART',
+          'ACT_RU_EVENT_SUBSCR',
+          'ACT_RU_EXECUTION',
+          'ACT_RU_IDENTITYLINK',
+          'ACT_RU_INCIDENT',
+          'ACT_RU_TASK'
+      );
+END$$
+DELIMITER ;
+
+-- stranger: why no run may start, by the foreign keys.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.stranger;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.stranger(OUT o_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body 9cb5c382f9eb]'
+BEGIN
+    CALL windrow_camunda7_end_time.strangers();
+    SET o_stranger = (
+        SELECT CONCAT('table ', s.table_name, ' references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it')
+        FROM windrow_camunda7_end_time.work_stranger AS s
+        WHERE s.obeys
+          AND NOT s.overruled
+        ORDER BY s.table_name, s.constraint_name
+        LIMIT 1
+    );
+    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_stranger;
+END$$
+DELIMITER ;
+
+-- check_stranger: a run by hand, or a purge, is told by an error.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.check_stranger;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.check_stranger()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where stranger() finds something. [body f26d7345faf3]'
+BEGIN
+    DECLARE v_stranger longtext;
+    CALL windrow_camunda7_end_time.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_camunda7_end_time.not_ready(v_stranger, 'add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install');
+    END IF;
+END$$
+DELIMITER ;
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a replica that was promoted, a restored copy or another node of a cluster would fill the ledger with them.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.held_back;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body ccac759c094a]'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 9b7a68df8390]'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -228,6 +350,9 @@ BEGIN
             ELSEIF NOT v_armed_on <=> v_identity THEN
                 SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
             END IF;
+        END IF;
+        IF o_refused IS NULL THEN
+            CALL windrow_camunda7_end_time.stranger(o_refused);
         END IF;
         IF o_refused IS NULL THEN
             CALL windrow_camunda7_end_time.in_window(UTC_TIMESTAMP(6), v_open);

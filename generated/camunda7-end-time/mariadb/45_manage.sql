@@ -749,7 +749,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 49a1fd447374]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body fd3fd2904b0e]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -887,6 +887,7 @@ BEGIN
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
+        ('check_stranger'),
         ('claim_artifacts'),
         ('cleanup_log_batch'),
         ('cleanup_log_close'),
@@ -982,6 +983,8 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('stranger'),
+        ('strangers'),
         ('tally_up'),
         ('task_metrics_batch'),
         ('task_metrics_close'),
@@ -1101,6 +1104,19 @@ BEGIN
         ) AS c
         GROUP BY c.table_name, c.index_name
     ) AS n;
+
+    CALL windrow_camunda7_end_time.strangers();
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.table_name,
+        IF(s.overruled, 'notice', 'violation'),
+        CONCAT(
+            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
+            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
+            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
+        )
+    FROM windrow_camunda7_end_time.work_stranger AS s;
+    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_stranger;
 
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')

@@ -321,6 +321,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_camunda7_end_time.arm().';
         END IF;
     END IF;
+    PERFORM windrow_camunda7_end_time.check_stranger();
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock(76704206, 1) THEN
@@ -362,7 +363,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 22c60bc7c4df]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f5adf64726b2]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -900,6 +901,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.arm() first.';
     END IF;
+    PERFORM windrow_camunda7_end_time.check_stranger();
     INSERT INTO windrow_camunda7_end_time.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
@@ -910,7 +912,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 0d9b94b5404b]';
+    'Checks the options of purge() and opens the ledger. [body b3b08cf409c6]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -1994,6 +1996,7 @@ BEGIN
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
+            ('check_stranger'),
             ('claim_artifacts'),
             ('cleanup_log_batch'),
             ('cleanup_log_judge'),
@@ -2068,6 +2071,8 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
+            ('strangers'),
             ('tally_up'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
@@ -2153,6 +2158,18 @@ BEGIN
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
+        SELECT
+            5, 'reference', s.table_name,
+            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
+            1,
+            format(
+                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
+                s.parent, s.constraint_name, s.on_delete,
+                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
+                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
+            )
+        FROM windrow_camunda7_end_time.strangers() AS s
+        UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_camunda7_end_time.policy AS p
         JOIN (
@@ -2215,4 +2232,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 0646856bf56c]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 8da97dfc66df]';

@@ -262,7 +262,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body ce04dce01e03]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 01eac27cbab0]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -293,6 +293,9 @@ BEGIN
         IF NOT v_armed_on <=> v_identity THEN
             CALL windrow_camunda7.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_camunda7.arm()');
         END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        CALL windrow_camunda7.check_stranger();
     END IF;
 
     -- One run at a time. A purge of named families or a stamp may go on beside it. What says running but is dead, has crashed.
@@ -812,7 +815,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body a52e822c4b3f]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 21a5608afaec]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -861,6 +864,7 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7.arm() first');
     END IF;
+    CALL windrow_camunda7.check_stranger();
     CALL windrow_camunda7.option_of(p_options, 'dry_run', v_text);
     INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());

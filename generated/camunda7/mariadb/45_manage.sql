@@ -686,7 +686,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body a1783a014e7c]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body e31361af80a4]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -807,6 +807,7 @@ BEGIN
         ('check_run_options'),
         ('check_scope'),
         ('check_stamp_options'),
+        ('check_stranger'),
         ('claim_artifacts'),
         ('count_backlog'),
         ('count_orphans'),
@@ -884,6 +885,8 @@ BEGIN
         ('stamp_document'),
         ('stamp_end'),
         ('stamp_result'),
+        ('stranger'),
+        ('strangers'),
         ('tally_up'),
         ('task_metrics_batch'),
         ('task_metrics_close'),
@@ -929,6 +932,19 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_camunda7.work_routine;
+
+    CALL windrow_camunda7.strangers();
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.table_name,
+        IF(s.overruled, 'notice', 'violation'),
+        CONCAT(
+            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
+            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
+            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
+        )
+    FROM windrow_camunda7.work_stranger AS s;
+    DROP TEMPORARY TABLE windrow_camunda7.work_stranger;
 
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')

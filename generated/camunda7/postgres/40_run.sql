@@ -292,6 +292,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_camunda7.arm().';
         END IF;
     END IF;
+    PERFORM windrow_camunda7.check_stranger();
 
     -- One run at a time. A purge of named families or a stamp may go on beside it. What says running but is dead, has crashed.
     IF NOT pg_try_advisory_xact_lock(780505254, 1) THEN
@@ -333,7 +334,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 64bc1adb739a]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 238038731d67]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7.run_open(p_run bigint, p_rule text)
@@ -686,6 +687,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.arm() first.';
     END IF;
+    PERFORM windrow_camunda7.check_stranger();
     INSERT INTO windrow_camunda7.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
@@ -696,7 +698,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 4d46e2bc490e]';
+    'Checks the options of purge() and opens the ledger. [body 268275b2f499]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_key(p_rule text, p_key text)
@@ -1328,6 +1330,7 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('check_stamp_options'),
+            ('check_stranger'),
             ('claim_artifacts'),
             ('count_backlog'),
             ('drop_policy'),
@@ -1390,6 +1393,8 @@ BEGIN
             ('stamp_begin'),
             ('stamp_end'),
             ('stamp_result'),
+            ('stranger'),
+            ('strangers'),
             ('tally_up'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
@@ -1472,6 +1477,18 @@ BEGIN
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
+        SELECT
+            5, 'reference', s.table_name,
+            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
+            1,
+            format(
+                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
+                s.parent, s.constraint_name, s.on_delete,
+                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
+                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
+            )
+        FROM windrow_camunda7.strangers() AS s
+        UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_camunda7.policy AS p
         JOIN (
@@ -1530,4 +1547,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body cfd4cdc08f9f]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body d3c8aecdb9ef]';

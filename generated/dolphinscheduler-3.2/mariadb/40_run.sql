@@ -229,7 +229,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 79ba156b361e]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body d9ec2c4e84d6]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -260,6 +260,9 @@ BEGIN
         IF NOT v_armed_on <=> v_identity THEN
             CALL windrow_dolphinscheduler_3_2.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_dolphinscheduler_3_2.arm()');
         END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        CALL windrow_dolphinscheduler_3_2.check_stranger();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -670,7 +673,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 5bdd3a79a4c5]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body ed0fb4ba4ce8]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -719,6 +722,7 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_dolphinscheduler_3_2.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_dolphinscheduler_3_2.arm() first');
     END IF;
+    CALL windrow_dolphinscheduler_3_2.check_stranger();
     CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'dry_run', v_text);
     INSERT INTO windrow_dolphinscheduler_3_2.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());

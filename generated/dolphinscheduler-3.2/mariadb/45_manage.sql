@@ -590,7 +590,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 6259becb379c]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body b6bbe166e65b]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -690,6 +690,7 @@ BEGIN
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
+        ('check_stranger'),
         ('claim_artifacts'),
         ('count_backlog'),
         ('count_orphans'),
@@ -757,6 +758,8 @@ BEGIN
         ('set_windows'),
         ('setting_of'),
         ('settle'),
+        ('stranger'),
+        ('strangers'),
         ('tally_up'),
         ('throttle'),
         ('unsettle'),
@@ -842,6 +845,19 @@ BEGIN
         ) AS c
         GROUP BY c.table_name, c.index_name
     ) AS n;
+
+    CALL windrow_dolphinscheduler_3_2.strangers();
+    INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.table_name,
+        IF(s.overruled, 'notice', 'violation'),
+        CONCAT(
+            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
+            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
+            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
+        )
+    FROM windrow_dolphinscheduler_3_2.work_stranger AS s;
+    DROP TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_stranger;
 
     INSERT INTO windrow_dolphinscheduler_3_2.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')

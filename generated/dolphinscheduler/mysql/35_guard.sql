@@ -173,13 +173,105 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
+-- such a table would go, or lose their reference, without a rule, a count or a copy.
+-- Tables of other databases are not looked for: the owner role sees this one only.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.strangers;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.strangers()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_stranger with the foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body a9ba8cf998b6]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_stranger;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_stranger (
+        table_name      varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        constraint_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        parent          varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        on_delete       varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        obeys           boolean NOT NULL,
+        overruled       boolean NOT NULL,
+        PRIMARY KEY (table_name, constraint_name)
+    ) ENGINE = InnoDB;
+    INSERT INTO windrow_dolphinscheduler.work_stranger (table_name, constraint_name, parent, on_delete, obeys, overruled)
+    SELECT
+        f.table_name, f.constraint_name, f.referenced_table_name, LOWER(f.delete_rule),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'),
+        COALESCE(JSON_CONTAINS(JSON_EXTRACT(c.forced_install, '$.findings'), JSON_OBJECT('code', 'unlisted-reference', 'object', f.table_name)), false)
+    FROM information_schema.referential_constraints AS f
+    CROSS JOIN windrow_dolphinscheduler.control AS c
+    WHERE f.constraint_schema = 'dolphinscheduler'
+      AND f.unique_constraint_schema = 'dolphinscheduler'
+      AND f.referenced_table_name IN (
+          't_ds_alert',
+          't_ds_alert_send_status',
+          't_ds_command',
+          't_ds_error_command',
+          't_ds_relation_sub_workflow',
+          't_ds_relation_workflow_instance',
+          't_ds_serial_command',
+          't_ds_task_group_queue',
+          't_ds_task_instance',
+          't_ds_task_instance_context',
+          't_ds_workflow_instance'
+      )
+      AND f.table_name NOT IN (
+          't_ds_alert',
+          't_ds_alert_send_status',
+          't_ds_command',
+          't_ds_error_command',
+          't_ds_relation_sub_workflow',
+          't_ds_relation_workflow_instance',
+          't_ds_serial_command',
+          't_ds_task_group_queue',
+          't_ds_task_instance',
+          't_ds_task_instance_context',
+          't_ds_workflow_instance'
+      );
+END$$
+DELIMITER ;
+
+-- stranger: why no run may start, by the foreign keys.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.stranger;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.stranger(OUT o_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body 3cf35d5058ca]'
+BEGIN
+    CALL windrow_dolphinscheduler.strangers();
+    SET o_stranger = (
+        SELECT CONCAT('table ', s.table_name, ' references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it')
+        FROM windrow_dolphinscheduler.work_stranger AS s
+        WHERE s.obeys
+          AND NOT s.overruled
+        ORDER BY s.table_name, s.constraint_name
+        LIMIT 1
+    );
+    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_stranger;
+END$$
+DELIMITER ;
+
+-- check_stranger: a run by hand, or a purge, is told by an error.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.check_stranger;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.check_stranger()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where stranger() finds something. [body 4dd1c0882173]'
+BEGIN
+    DECLARE v_stranger longtext;
+    CALL windrow_dolphinscheduler.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_dolphinscheduler.not_ready(v_stranger, 'add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install');
+    END IF;
+END$$
+DELIMITER ;
+
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a replica that was promoted, a restored copy or another node of a cluster would fill the ledger with them.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.held_back;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow or a closed window; NULL if nothing speaks against it. [body b2f98e699b86]'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 6b131ef8fe53]'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -218,6 +310,9 @@ BEGIN
             ELSEIF NOT v_armed_on <=> v_identity THEN
                 SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
             END IF;
+        END IF;
+        IF o_refused IS NULL THEN
+            CALL windrow_dolphinscheduler.stranger(o_refused);
         END IF;
         IF o_refused IS NULL THEN
             CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_open);

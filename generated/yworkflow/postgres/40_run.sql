@@ -281,6 +281,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_yworkflow.arm().';
         END IF;
     END IF;
+    PERFORM windrow_yworkflow.check_stranger();
     PERFORM windrow_yworkflow.check_archive(p_options ->> 'rule');
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -323,7 +324,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 8239c76614cd]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 884721f5db60]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -640,6 +641,7 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.arm() first.';
     END IF;
+    PERFORM windrow_yworkflow.check_stranger();
     PERFORM windrow_yworkflow.check_archive(v_rule);
     INSERT INTO windrow_yworkflow.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
@@ -651,7 +653,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body c5c38c9bbff7]';
+    'Checks the options of purge() and opens the ledger. [body efe2a792e1e6]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -1244,6 +1246,7 @@ BEGIN
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
+            ('check_stranger'),
             ('claim_artifacts'),
             ('count_backlog'),
             ('drop_policy'),
@@ -1289,6 +1292,8 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
+            ('strangers'),
             ('tally_up'),
             ('throttle'),
             ('verify'),
@@ -1358,6 +1363,18 @@ BEGIN
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
+        SELECT
+            5, 'reference', s.table_name,
+            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
+            1,
+            format(
+                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
+                s.parent, s.constraint_name, s.on_delete,
+                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
+                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
+            )
+        FROM windrow_yworkflow.strangers() AS s
+        UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_yworkflow.policy AS p
         JOIN (
@@ -1425,4 +1442,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 8ff1a42e99ba]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 56add133d04f]';

@@ -255,3 +255,129 @@ fn force_overrules_and_is_on_record_until_it_is_mended() {
         &["there is no file `61.sql` to skip", "`10_control.sql`"],
     );
 }
+
+/// What people and runs wrote, as one text.
+fn written(database: &mut Database) -> String {
+    let tables = [
+        "policy",
+        "hold",
+        "setting",
+        "setting_log",
+        "run",
+        "run_rule",
+        "run_table",
+        "control",
+    ];
+    let rows = |table| {
+        database.text(&format!(
+            "SELECT string_agg(to_jsonb(t)::text, E'\\n' ORDER BY t::text) FROM {W}.{table} AS t"
+        ))
+    };
+    tables.map(rows).join("\n")
+}
+
+#[test]
+fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
+    let _roles = roles();
+    let mut database = Database::history();
+    database.windrow("diff SPEC").expect(0, &["as generated: "]);
+    database.windrow("arm SPEC").expect(0, &[]);
+    database
+        .windrow("hold set SPEC --key 17 --reason audit")
+        .expect(0, &[]);
+    database
+        .windrow("setting set SPEC batch_families 10")
+        .expect(0, &[]);
+    database
+        .windrow("run SPEC --run-families 20 --no-estimate")
+        .expect(0, &["20"]);
+    let before = written(&mut database);
+    // A column is younger, a function answered something else, a view had other columns, parameters were fewer, and one
+    // function is no longer needed.
+    let hashed = |name: &str, body: &str| {
+        format!(
+            "CREATE FUNCTION {W}.{name} RETURNS integer LANGUAGE sql AS '{body}';
+             DO $$ BEGIN EXECUTE format('COMMENT ON FUNCTION {W}.{name} IS %L', concat('Older. [body ', left(encode(sha256(convert_to('{body}', 'UTF8')), 'hex'), 12), ']')); END $$;"
+        )
+    };
+    database.sql(&format!(
+        "ALTER TABLE {W}.policy DROP COLUMN note;
+         DROP FUNCTION {W}.kept_back();
+         DROP VIEW {W}.scheduling CASCADE;
+         CREATE VIEW {W}.scheduling AS SELECT 1 AS older;
+         CREATE VIEW {W}.upon AS SELECT * FROM {W}.scheduling;
+         CREATE FUNCTION {W}.mine() RETURNS integer LANGUAGE sql AS 'SELECT 5';"
+    ));
+    database.sql(&hashed("kept_back()", "SELECT 1"));
+    database.sql(&hashed("next_batch(bigint)", "SELECT 2"));
+    database.sql(&hashed("gone_batch()", "SELECT 3"));
+    let said = database.windrow("diff SPEC").expect(
+        1,
+        &[
+            "routine kept_back: generated from another state of the spec, or by another version; windrow install brings it up to date\n--- installed/kept_back\n+++ generated/kept_back\n",
+            "\n-SELECT 1\n",
+            "routine next_batch: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.next_batch(bigint)\n",
+            "routine gone_batch: an earlier spec",
+            "routine mine: the spec does not generate it: made by hand",
+            "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
+        ],
+    );
+    assert!(
+        !said
+            .out
+            .contains("drops it\n    DROP FUNCTION windrow_dolphinscheduler.mine")
+    );
+    database.windrow("install SPEC").expect(
+        0,
+        &[
+            "add column policy.note",
+            "drop routine next_batch",
+            "drop routine gone_batch",
+        ],
+    );
+    database
+        .windrow("diff SPEC")
+        .expect(1, &["routine mine: ", "1 object differs"])
+        .without(&["view", "gone_batch", "kept_back", "next_batch"]);
+    database.sql(&format!("DROP FUNCTION {W}.mine()"));
+    database.windrow("diff SPEC").expect(0, &["as generated: "]);
+    assert_eq!(written(&mut database), before);
+    database
+        .windrow("run SPEC --no-estimate")
+        .expect(0, &["done, nothing left"]);
+    database.windrow("verify SPEC").expect(0, &["clean\n"]);
+
+    // What changes beside the control schema.
+    database.sql(
+        "DROP INDEX windrow_t_ds_command_workflow_instance_id;
+         CREATE TABLE note (task integer REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
+    );
+    let said = database.windrow("diff SPEC --output json");
+    assert_eq!(said.code, 1);
+    let found = said.json();
+    let found: Vec<String> = found["drift"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|object| format!("{} {} {}", object["state"], object["kind"], object["name"]))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "\"missing\" \"index\" \"windrow_t_ds_command_workflow_instance_id\"",
+            "\"extra\" \"application\" \"note\"",
+        ]
+    );
+    database.windrow("verify SPEC").expect(
+        1,
+        &["windrow_t_ds_command_workflow_instance_id", "references t_ds_task_instance by note_task_fkey (on delete cascade), and the spec does not know it"],
+    );
+    let bare = Database::bare();
+    bare.windrow("diff SPEC").expect(
+        2,
+        &[
+            "error: `windrow_dolphinscheduler` is not installed in",
+            "hint: windrow install",
+        ],
+    );
+}

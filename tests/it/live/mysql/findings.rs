@@ -2,6 +2,7 @@
 
 use windrow::sandbox::mysql::{Flavour, Settings};
 
+use super::super::W;
 use super::super::{SPEC, windrow};
 use super::Server;
 
@@ -339,6 +340,96 @@ fn who_may_not_look_is_told() {
         check("nobody").expect(
             1,
             &["error[missing-schema]: `dolphinscheduler`: the database `dolphinscheduler` does not exist"],
+        );
+    }
+}
+
+#[test]
+fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
+    for flavour in Flavour::ALL {
+        let mut server = Server::history(flavour);
+        server
+            .windrow("diff SPEC")
+            .expect(0, &["as generated: 8", " routines, 1 event, "]);
+        server.windrow("arm SPEC").expect(0, &[]);
+        server
+            .windrow("hold set SPEC --key 17 --reason audit")
+            .expect(0, &[]);
+        server
+            .windrow("run SPEC --run-families 20 --no-estimate")
+            .expect(0, &["20"]);
+        let written = |server: &mut Server| {
+            let tables = [
+                "hold",
+                "setting",
+                "setting_log",
+                "run",
+                "run_rule",
+                "run_table",
+                "control",
+            ];
+            let mut selects: Vec<String> = tables
+                .iter()
+                .map(|table| format!("SELECT * FROM {W}.{table} ORDER BY 1, 2"))
+                .collect();
+            // The column that comes back stands at the end.
+            selects.push(format!("SELECT rule, scope, retention_seconds, changed_at, note FROM {W}.policy ORDER BY 1, 2"));
+            selects
+                .iter()
+                .map(|sql| server.session.query(sql, &[]).expect("a table of ours"))
+                .collect::<Vec<_>>()
+        };
+        let before = written(&mut server);
+        // A column is younger, a procedure did something else, and one is no longer needed.
+        let hashed = |name: &str| {
+            format!(
+                "CREATE PROCEDURE {W}.{name}() COMMENT 'Older. [body 617d5e74d035]' BEGIN DO 1; END"
+            )
+        };
+        server.sql(&format!("ALTER TABLE {W}.policy DROP COLUMN note"));
+        server.sql(&format!("DROP PROCEDURE {W}.kept_back"));
+        server.sql(&format!("CREATE PROCEDURE {W}.mine() BEGIN DO 2; END"));
+        server.sql(&hashed("kept_back"));
+        server.sql(&hashed("gone_batch"));
+        server.windrow("diff SPEC").expect(
+            1,
+            &[
+                "routine kept_back: generated from another state of the spec, or by another version; windrow install brings it up to date\n--- installed/kept_back\n+++ generated/kept_back\n",
+                "\n-BEGIN DO 1; END\n",
+                "routine gone_batch: an earlier spec or version left it; windrow install drops it\n    DROP PROCEDURE `windrow_dolphinscheduler`.`gone_batch`\n",
+                "routine mine: the spec does not generate it: made by hand",
+                "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
+            ],
+        );
+        server
+            .windrow("install SPEC")
+            .expect(0, &["add column policy.note", "drop routine gone_batch"]);
+        server
+            .windrow("diff SPEC")
+            .expect(1, &["routine mine: ", "1 object differs"])
+            .without(&["gone_batch", "kept_back"]);
+        server.sql(&format!("DROP PROCEDURE {W}.mine"));
+        server.windrow("diff SPEC").expect(0, &["as generated: "]);
+        assert_eq!(written(&mut server), before, "{flavour:?}");
+        server
+            .windrow("run SPEC --no-estimate")
+            .expect(0, &["done, nothing left"]);
+
+        server.sql("DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command");
+        server.sql("CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)");
+        server.windrow("diff SPEC").expect(
+            1,
+            &[
+                "index windrow_t_ds_command_workflow_instance_id: no index on t_ds_command that could serve",
+                "application note: unlisted-reference: references `t_ds_task_instance` by ",
+            ],
+        );
+        server.windrow("verify SPEC").expect(
+            1,
+            &[
+                "windrow_t_ds_command_workflow_instance_id",
+                "(on delete cascade), and the spec does not know it",
+            ],
         );
     }
 }

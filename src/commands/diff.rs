@@ -1,0 +1,102 @@
+//! `diff`: what is installed against what the spec generates.
+
+use serde_json::json;
+
+use super::{Exit, Session, bundle, show};
+use crate::cli::WithOutput;
+use crate::drift::{self, Drift, Kind, State};
+use crate::failure::Failure;
+use crate::fit::{self, Severity};
+use crate::render;
+use crate::report;
+use crate::ui::{Ui, counted};
+
+/// Compares, and shows what differs.
+pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let dialect = session.server.dialect;
+    let bundle = bundle(&session.graph, dialect)?;
+    let control = render::control_name(&session.graph);
+    let installed = session.calls.installed();
+    if session
+        .database
+        .query(installed, &[Some(&control)])?
+        .is_empty()
+    {
+        return Err(Failure::new(format!(
+            "`{control}` is not installed in {}, or this account does not see it",
+            session.url
+        ))
+        .hint(format!("windrow install {}", args.on.spec.display()))
+        .into());
+    }
+    let objects = session.calls.objects();
+    let rows = session.database.query(objects, &[Some(&control)])?;
+    let mut found = drift::compare(&bundle, dialect, &rows);
+    found.extend(outside(&mut session)?);
+    let document = json!({
+        "spec": session.graph.name,
+        "control": control,
+        "clean": found.is_empty(),
+        "drift": found,
+    });
+    show(ui, args.output, &document, report::drift);
+    Ok(if found.is_empty() {
+        let all = drift::counts(&bundle, dialect);
+        let parts: Vec<String> = all
+            .into_iter()
+            .map(|(kind, count)| counted(count as i64, kind.title(), &format!("{}s", kind.title())))
+            .collect();
+        ui.note(&format!("as generated: {}", parts.join(", ")));
+        Exit::Clean
+    } else {
+        ui.note(&counted(
+            found.len() as i64,
+            "object differs",
+            "objects differ",
+        ));
+        Exit::Found
+    })
+}
+
+/// Drift among the application's tables: indexes that are gone, and what no longer fits the spec.
+fn outside(session: &mut Session) -> anyhow::Result<Vec<Drift>> {
+    let dialect = session.server.dialect;
+    let graph = &session.graph.named_for(dialect);
+    let mut catalog = session.database.catalog(render::home(graph, dialect))?;
+    catalog.spell_like(&graph.names());
+    let mut found: Vec<Drift> = render::index_statements(&session.graph, dialect)
+        .into_iter()
+        .filter(|index| fit::lacks(graph, &catalog, &index.need))
+        .map(|index| Drift {
+            kind: Kind::Index,
+            name: index.name,
+            state: State::Missing,
+            detail: format!(
+                "no index on {} that could serve; run windrow install",
+                graph.table(index.need.table).name
+            ),
+            diff: String::new(),
+            statement: String::new(),
+        })
+        .collect();
+    found.extend(
+        fit::compare(graph, &catalog)
+            .into_iter()
+            .filter(|finding| {
+                finding.severity == Severity::Error || finding.code == "unlisted-column"
+            })
+            .map(|finding| Drift {
+                kind: Kind::Application,
+                state: match finding.code {
+                    "unlisted-reference" | "unlisted-column" => State::Extra,
+                    _ => State::Other,
+                },
+                detail: format!("{}: {}; {}", finding.code, finding.message, finding.help),
+                name: finding.object,
+                diff: String::new(),
+                statement: String::new(),
+            }),
+    );
+    Ok(found)
+}

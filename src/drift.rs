@@ -1,0 +1,272 @@
+//! Drift: how what stands in a control schema differs from what a spec generates. Pure: the catalog's rows come in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use similar::TextDiff;
+
+use crate::bundle::{Bundle, Statement};
+use crate::db::Row;
+use crate::dialect::Dialect;
+use crate::render;
+
+/// One object that is not as generated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Drift {
+    /// What kind of object it is.
+    pub kind: Kind,
+    /// Its name; of a column with that of its table.
+    pub name: String,
+    /// How it differs.
+    pub state: State,
+    /// What this means and what mends it.
+    pub detail: String,
+    /// The unified diff from what stands to what is generated, of a body that can be read; else empty.
+    pub diff: String,
+    /// What `windrow install` does about it besides applying the generated files; empty where they suffice.
+    pub statement: String,
+}
+
+/// The objects that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A function or a procedure.
+    Routine,
+    /// An event of MySQL or MariaDB.
+    Event,
+    /// A view, by its name: a server rewrites its text.
+    View,
+    /// A table of the ledger, or an archive.
+    Table,
+    /// A column of such a table.
+    Column,
+    /// An index on a table of the application.
+    Index,
+    /// A table of the application that no longer fits the spec.
+    Application,
+}
+
+impl Kind {
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Routine => "routine",
+            Kind::Event => "event",
+            Kind::View => "view",
+            Kind::Table => "table",
+            Kind::Column => "column",
+            Kind::Index => "index",
+            Kind::Application => "application",
+        }
+    }
+}
+
+/// How an object differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is not there.
+    Missing,
+    /// It stands there, and the spec does not generate it.
+    Extra,
+    /// Its body is not the one whose hash its comment names.
+    Edited,
+    /// It was generated from another spec, or by another version of windrow.
+    Other,
+}
+
+/// What is generated of one object.
+struct Generated {
+    /// The text that is compared; empty where only the name is.
+    body: String,
+    /// What adds a column.
+    statement: String,
+}
+
+/// Compares a bundle with the rows that [`crate::calls::Calls::objects`] asks for.
+pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
+    let mut generated = generated(bundle, dialect);
+    let mut found = Vec::new();
+    // On PostgreSQL several functions may have one name: the generated one is found before those of other parameters.
+    let mut known = BTreeMap::new();
+    let mut others = Vec::new();
+    for row in rows {
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let Some(kind) = kind(cell(0)) else {
+            continue;
+        };
+        let object = (kind, cell(1).to_owned());
+        let fingerprint = render::body_fingerprint(dialect, cell(2));
+        match generated.get(&object) {
+            Some(wanted) if render::body_fingerprint(dialect, &wanted.body) == fingerprint => {
+                generated.remove(&object);
+                known.insert(object, fingerprint);
+            }
+            _ => others.push((object, fingerprint, cell(2), cell(3), cell(4))),
+        }
+    }
+    for ((kind, name), fingerprint, body, comment, drop) in others {
+        let is_ours = comment.contains(&format!("[body {fingerprint}]"));
+        // Which of two with the same body is the generated one cannot be told.
+        let is_left = is_ours && known.get(&(kind, name.clone())) != Some(&fingerprint);
+        match generated.remove(&(kind, name.clone())) {
+            // An archive has the columns of its source besides.
+            None if kind == Kind::Column => {}
+            None => found.push(Drift {
+                kind,
+                name,
+                state: State::Extra,
+                detail: if is_left {
+                    "an earlier spec or version left it; windrow install drops it"
+                } else {
+                    "the spec does not generate it: made by hand, or left by an earlier spec or version"
+                }
+                .to_owned(),
+                diff: String::new(),
+                statement: if is_left { drop.to_owned() } else { String::new() },
+            }),
+            Some(wanted) => found.push(Drift {
+                kind,
+                state: if is_ours { State::Other } else { State::Edited },
+                detail: if is_ours {
+                    "generated from another state of the spec, or by another version; windrow install brings it up to date"
+                } else {
+                    "edited by hand; windrow install puts it back"
+                }
+                .to_owned(),
+                diff: diff(&name, body, &wanted.body),
+                statement: String::new(),
+                name,
+            }),
+        }
+    }
+    let missing: BTreeSet<String> = generated
+        .keys()
+        .filter(|(kind, _)| *kind == Kind::Table)
+        .map(|(_, name)| format!("{name}."))
+        .collect();
+    found.extend(
+        generated
+            .into_iter()
+            .filter(|((kind, name), _)| {
+                // A table that is missing says enough.
+                *kind != Kind::Column || !missing.iter().any(|table| name.starts_with(table))
+            })
+            .map(|((kind, name), wanted)| Drift {
+                kind,
+                name,
+                state: State::Missing,
+                detail: "missing; run windrow install".to_owned(),
+                diff: String::new(),
+                statement: wanted.statement,
+            }),
+    );
+    found.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+    found
+}
+
+/// How many objects of each kind a bundle generates, columns left out.
+pub fn counts(bundle: &Bundle, dialect: Dialect) -> BTreeMap<Kind, usize> {
+    let mut counts = BTreeMap::new();
+    for (kind, _) in generated(bundle, dialect).into_keys() {
+        if kind != Kind::Column {
+            *counts.entry(kind).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn kind(text: &str) -> Option<Kind> {
+    [
+        Kind::Routine,
+        Kind::Event,
+        Kind::View,
+        Kind::Table,
+        Kind::Column,
+    ]
+    .into_iter()
+    .find(|kind| kind.title() == text)
+}
+
+/// The objects that the numbered files make, but for the undo.
+fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Generated> {
+    let control = &bundle.control;
+    let mut objects = BTreeMap::new();
+    let statements = bundle
+        .files
+        .iter()
+        .filter(|file| !file.path.contains("/90_"))
+        .flat_map(|file| &file.statements);
+    for statement in statements {
+        let Some((kind, ident)) = object(statement, control) else {
+            continue;
+        };
+        let name = dialect.bare(ident);
+        if kind == Kind::Table {
+            for (column, definition) in columns(&statement.sql, dialect) {
+                let column = (Kind::Column, format!("{name}.{column}"));
+                let adds = Generated {
+                    body: String::new(),
+                    statement: format!("ALTER TABLE {control}.{ident} ADD COLUMN {definition}"),
+                };
+                objects.insert(column, adds);
+            }
+        }
+        let body = match kind {
+            Kind::Routine | Kind::Event => render::routine_body(dialect, &statement.sql)
+                .unwrap_or_default()
+                .to_owned(),
+            _ => String::new(),
+        };
+        let statement = String::new();
+        objects.insert((kind, name), Generated { body, statement });
+    }
+    objects
+}
+
+/// The object in the control schema that a statement creates: its kind, and its name, which may be quoted.
+fn object<'a>(statement: &'a Statement, control: &str) -> Option<(Kind, &'a str)> {
+    let (kind, name) = statement.what.strip_prefix("create ")?.split_once(' ')?;
+    let kind = match kind {
+        "function" | "procedure" => Kind::Routine,
+        "event" => Kind::Event,
+        "view" => Kind::View,
+        "table" => Kind::Table,
+        _ => return None,
+    };
+    let name = name.strip_prefix(control)?.strip_prefix('.')?;
+    Some((kind, name))
+}
+
+/// The columns of a generated CREATE TABLE, one a line, four spaces in: name and definition.
+fn columns(sql: &str, dialect: Dialect) -> Vec<(String, String)> {
+    sql.lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(|line| !line.starts_with([' ', ')']))
+        .filter_map(|line| {
+            let words: Vec<&str> = line.trim_end_matches(',').split_whitespace().collect();
+            let keyword = [
+                "PRIMARY",
+                "UNIQUE",
+                "KEY",
+                "CONSTRAINT",
+                "CHECK",
+                "FOREIGN",
+                "COMMENT",
+                "INDEX",
+            ];
+            let name = words.first().filter(|word| !keyword.contains(word))?;
+            Some((dialect.bare(name), words.join(" ")))
+        })
+        .collect()
+}
+
+/// From what stands to what is generated, with three lines around each change.
+fn diff(name: &str, installed: &str, generated: &str) -> String {
+    let lines = |text: &str| format!("{}\n", text.trim_matches('\n'));
+    TextDiff::from_lines(lines(installed), lines(generated))
+        .unified_diff()
+        .header(&format!("installed/{name}"), &format!("generated/{name}"))
+        .to_string()
+}

@@ -312,6 +312,16 @@ impl Calls {
         }
     }
 
+    /// The names of the events of the installation, where there are events.
+    pub fn events(&self) -> Option<String> {
+        let control = &self.name;
+        (self.dialect != Dialect::Postgres).then(|| {
+            format!(
+                "SELECT CONCAT(event_schema, '.', event_name) FROM information_schema.events WHERE event_schema = '{control}' ORDER BY event_name"
+            )
+        })
+    }
+
     /// Asks for the plan of a statement: one JSON document on PostgreSQL, rows of a table elsewhere, where the JSON
     /// changes from version to version.
     pub fn explain(&self, sql: &str) -> String {

@@ -51,6 +51,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         }
         applied.push(name(file));
     }
+    if files.iter().any(|file| name(file) == "60_schedule.sql") {
+        drop_events(&mut session, &bundle.files, ui)?;
+    }
     // An installation without overruled findings takes the note of an earlier one away.
     let overruled = (stopping > 0).then(|| record(&findings).to_string());
     if overruled.is_some() || is_forced(&mut session) {
@@ -72,6 +75,27 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     } else {
         Exit::Clean
     })
+}
+
+/// Drops events of an earlier spec: no file names them. pg_cron's jobs go with `60_schedule.sql`.
+fn drop_events(session: &mut Session, files: &[File], ui: &Ui) -> anyhow::Result<()> {
+    let Some(sql) = session.calls.events() else {
+        return Ok(());
+    };
+    for row in session.database.query(&sql, &[])? {
+        let event = row.first().cloned().flatten().unwrap_or_default();
+        let what = format!("create event {event}");
+        let mut statements = files.iter().flat_map(|file| &file.statements);
+        if statements.all(|statement| statement.what != what) {
+            session
+                .database
+                .execute(&format!("DROP EVENT IF EXISTS {event}"))?;
+            ui.note(&format!(
+                "dropped the event {event}, which the spec has no more"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether an earlier installation overruled something; a role that may not read this may not clear it either.

@@ -253,7 +253,7 @@ mod tests {
     const NOON: i64 = 29_893_680;
 
     fn nightly() -> Calendar {
-        Calendar::new("0 2 * * *", &[])
+        Calendar::new(&["0 2 * * *"], &[])
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
             ends: 60,
             offset: 0,
         };
-        let calendar = Calendar::new("*/10 * * * *", std::slice::from_ref(&window));
+        let calendar = Calendar::new(&["*/10 * * * *"], std::slice::from_ref(&window));
         let mut load = load(1e6);
         load.run_families = 1e9;
         // Three hours a night are 1,080,000 families: one run of an hour, then two more.

@@ -41,8 +41,8 @@ pub struct Graph {
     pub ignored: Vec<Ignored>,
     /// The rules, in the order of the file, which is the order of a run.
     pub rules: Vec<Rule>,
-    /// When the scheduled run starts, as a five-field cron expression in UTC.
-    pub schedule: String,
+    /// When the scheduled run starts: five-field cron expressions in UTC, or `N seconds`; never empty.
+    pub schedules: Vec<String>,
     /// Seconds that pg_cron remembers past starts; 0: for ever.
     pub cron_history: i64,
     /// Days after which archived rows go for good; 0: never.
@@ -698,9 +698,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     if let Some(zone) = &spec.time_zone {
         names::time_zone(zone, &mut diagnostics);
     }
-    if let Some(schedule) = &spec.schedule {
-        names::schedule(text, schedule, &mut diagnostics);
-    }
+    let schedules = names::schedules(text, spec.schedule.as_ref(), &mut diagnostics);
     let history = spec.cron_history.as_ref();
     let cron_history = names::milliseconds(history, 0, 1_000, 1_000, &mut diagnostics) / 1_000;
     let archive_days = names::archive_days(spec, &mut diagnostics);
@@ -719,7 +717,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         schema: value(&spec.schema, "public"),
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),
-        schedule: value(&spec.schedule, "7 * * * *"),
+        schedules,
         cron_history,
         archive_days,
         windows,

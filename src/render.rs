@@ -922,11 +922,14 @@ struct SpecView {
     zone: String,
     /// The zone as a literal where the server must know it to count cutoffs; else empty.
     named_zone: String,
+    /// What starts the scheduled runs: one for each line of the schedule.
+    jobs: Vec<JobView>,
+    /// The lines of the schedule, for a text.
     schedule: String,
-    schedule_literal: String,
+    /// Whether a job starts at any minute.
+    starts_always: bool,
     /// Seconds after which pg_cron forgets the starts of its jobs; 0: never.
     cron_history: i64,
-    event: EventView,
     windows: Vec<WindowView>,
     /// The windows as the spec has them.
     windows_text: String,
@@ -978,6 +981,75 @@ struct SpecView {
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
+}
+
+/// A job of pg_cron, or an EVENT.
+#[derive(Serialize)]
+struct JobView {
+    /// The line of the schedule, for a text.
+    schedule: String,
+    schedule_literal: String,
+    /// What the name of the job has behind that of the control schema: nothing, or ` line 2`.
+    suffix: String,
+    /// The name of the EVENT: `run`, or `run_line_2`.
+    name: String,
+    event: EventView,
+    /// What holds of the times at which it starts, a minute in UTC; days of the month and months are left out.
+    starts: Vec<String>,
+}
+
+fn job_view(schedule: &str, line: usize, dialect: Dialect) -> JobView {
+    let (suffix, name) = match line {
+        1 => (String::new(), "run".to_owned()),
+        line => (format!(" line {line}"), format!("run_line_{line}")),
+    };
+    JobView {
+        schedule: escaped(dialect, schedule),
+        schedule_literal: dialect.text(schedule),
+        suffix,
+        name,
+        event: event_view(schedule),
+        starts: starts(schedule, dialect),
+    }
+}
+
+/// The conditions of the minutes at which a schedule may start.
+fn starts(schedule: &str, dialect: Dialect) -> Vec<String> {
+    let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
+    let [minute, hour, day, _, weekday] = fields[..] else {
+        return Vec::new();
+    };
+    let [minutes, hours, weekdays] = match dialect {
+        Dialect::Postgres => {
+            ["minute", "hour", "dow"].map(|part| format!("extract({part} FROM s.at)"))
+        }
+        Dialect::Mysql | Dialect::Mariadb => [
+            "MINUTE(v_minute)",
+            "HOUR(v_minute)",
+            "DAYOFWEEK(v_minute) - 1",
+        ]
+        .map(ToOwned::to_owned),
+    };
+    let mut days = cron_values(weekday, 0, 7);
+    days.iter_mut().for_each(|day| *day %= 7);
+    days.sort_unstable();
+    days.dedup();
+    // Where the day of the month is restricted as well, either will do.
+    if !day.starts_with('*') {
+        days = (0..7).collect();
+    }
+    let mut conditions = Vec::new();
+    for (part, values, all) in [
+        (minutes, cron_values(minute, 0, 59), 60),
+        (hours, cron_values(hour, 0, 23), 24),
+        (weekdays, days, 7),
+    ] {
+        if values.len() < all {
+            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+            conditions.push(format!("{part} IN ({})", values.join(", ")));
+        }
+    }
+    conditions
 }
 
 /// When an EVENT starts, and what it must find on the clock besides; the guard is empty where nothing.
@@ -1389,10 +1461,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             Some(_) => String::new(),
             None => dialect.text(&graph.time_zone),
         },
-        schedule: escaped(dialect, &graph.schedule),
-        schedule_literal: dialect.text(&graph.schedule),
+        starts_always: graph.schedules.iter().any(|schedule| starts(schedule, dialect).is_empty()),
+        jobs: graph.schedules.iter().zip(1..).map(|(schedule, line)| job_view(schedule, line, dialect)).collect(),
+        schedule: graph.schedules.iter().map(|schedule| escaped(dialect, schedule)).collect::<Vec<_>>().join(", "),
         cron_history: graph.cron_history,
-        event: event_view(&graph.schedule),
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
         windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
         stamps: stamped(graph).count(),

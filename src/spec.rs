@@ -62,10 +62,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", extend("default" = "UTC"), example = &"Europe/Berlin")]
     pub time_zone: Option<Text>,
-    /// When the scheduled run starts: five cron fields in UTC, or `N seconds`.
+    /// When the scheduled run starts: five cron fields in UTC, or `N seconds`; several of these are a job each.
     #[serde(default)]
-    #[schemars(with = "String", extend("default" = "7 * * * *"), example = &"30 seconds")]
-    pub schedule: Option<Text>,
+    #[schemars(with = "Names", extend("default" = "7 * * * *"), example = &"30 seconds")]
+    pub schedule: Option<Spanned<Names>>,
     /// How long pg_cron keeps its rows of past starts of these runs, which it never deletes by itself; left out: for ever.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), example = &"30d")]

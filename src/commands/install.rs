@@ -56,6 +56,10 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         applied.push(name(file));
     }
     drop_left_over(&mut session, &bundle, ui)?;
+    if files.iter().any(|file| name(file) == "60_schedule.sql") {
+        // pg_cron's jobs go with that file.
+        mend(&mut session, &bundle, Kind::Event, State::Extra, ui)?;
+    }
     // An installation without overruled findings takes the note of an earlier one away.
     let overruled = (stopping > 0).then(|| record(&findings).to_string());
     if overruled.is_some() || is_forced(&mut session) {
@@ -88,8 +92,7 @@ fn add_columns(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Resul
 /// Drops the routines that an earlier spec or version left, once the files are applied: nothing should delete by rules that
 /// are no longer in the spec. What somebody made by hand stays.
 fn drop_left_over(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
-    mend(session, bundle, Kind::Routine, State::Extra, ui)?;
-    mend(session, bundle, Kind::Event, State::Extra, ui)
+    mend(session, bundle, Kind::Routine, State::Extra, ui)
 }
 
 /// Executes the statements that mend this kind of drift.

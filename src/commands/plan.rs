@@ -117,7 +117,7 @@ fn forecast(
         found.map_or(0.0, |row| row["value"].as_f64().unwrap_or(0.0))
     };
     let (openings, written) = openings(session)?;
-    let calendar = Calendar::new(&graph.schedule, &openings);
+    let calendar = Calendar::new(&graph.schedules, &openings);
     let purges = plan::make(graph).purges;
     let mut loads = Vec::new();
     let mut rules = Vec::new();
@@ -210,7 +210,7 @@ fn forecast(
         .first()
         .map_or(Value::Null, |rule| rule.1.armed.clone());
     plan["schedule"] = json!({
-        "cron": graph.schedule, "windows": written, "time_budget": budget, "unit": day,
+        "cron": graph.schedules.join(", "), "windows": written, "time_budget": budget, "unit": day,
     });
     plan["rules"] = listed.into();
     plan["tables"] = weighed.into();

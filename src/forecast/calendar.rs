@@ -16,6 +16,13 @@ pub struct Opening {
 /// Starts and windows. Minutes count from 1970, in UTC.
 #[derive(Clone, Debug)]
 pub struct Calendar {
+    lines: Vec<Line>,
+    openings: Vec<Opening>,
+}
+
+/// A schedule of five cron fields.
+#[derive(Clone, Debug)]
+struct Line {
     minutes: Vec<i64>,
     hours: Vec<i64>,
     days: Vec<i64>,
@@ -23,52 +30,26 @@ pub struct Calendar {
     weekdays: Vec<i64>,
     /// Whether a day of the month or one of the week will do.
     either: bool,
-    openings: Vec<Opening>,
 }
 
 impl Calendar {
-    /// A checked schedule (five cron fields in UTC, or `N seconds`); without windows, runs may always work.
-    pub fn new(schedule: &str, openings: &[Opening]) -> Calendar {
-        let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
-        let [minute, hour, day, month, weekday] = fields[..] else {
-            // Several starts a minute are no more than one to it.
-            return Calendar::new("* * * * *", openings);
-        };
-        let mut weekdays = values(weekday, 0, 7);
-        weekdays.iter_mut().for_each(|day| *day %= 7);
+    /// Checked schedules (five cron fields in UTC, or `N seconds`); without windows, runs may always work.
+    pub fn new(schedules: &[impl AsRef<str>], openings: &[Opening]) -> Calendar {
+        let lines = schedules.iter();
         Calendar {
-            minutes: values(minute, 0, 59),
-            hours: values(hour, 0, 23),
-            days: values(day, 1, 31),
-            months: values(month, 1, 12),
-            weekdays,
-            either: !day.starts_with('*') && !weekday.starts_with('*'),
+            lines: lines.map(|schedule| Line::new(schedule.as_ref())).collect(),
             openings: openings.to_vec(),
         }
     }
 
     /// The same windows, with a start in every hour.
     pub fn hourly(&self) -> Calendar {
-        Calendar::new("7 * * * *", &self.openings)
+        Calendar::new(&["7 * * * *"], &self.openings)
     }
 
     /// Whether a run is started at a minute.
     pub fn starts(&self, minute: i64) -> bool {
-        let day = minute.div_euclid(1440);
-        if !self.minutes.contains(&(minute.rem_euclid(60)))
-            || !self.hours.contains(&(minute.rem_euclid(1440) / 60))
-        {
-            return false;
-        }
-        let (month, of_month) = date(day);
-        // 1 January 1970 was a Thursday.
-        let by_week = self.weekdays.contains(&(day + 4).rem_euclid(7));
-        let by_month = self.days.contains(&of_month);
-        self.months.contains(&month)
-            && match self.either {
-                true => by_week || by_month,
-                false => by_week && by_month,
-            }
+        self.lines.iter().any(|line| line.starts(minute))
     }
 
     /// Whether runs may work at a minute.
@@ -117,6 +98,44 @@ impl Calendar {
     }
 }
 
+impl Line {
+    fn new(schedule: &str) -> Line {
+        let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
+        let [minute, hour, day, month, weekday] = fields[..] else {
+            // Several starts a minute are no more than one to a calendar.
+            return Line::new("* * * * *");
+        };
+        let mut weekdays = values(weekday, 0, 7);
+        weekdays.iter_mut().for_each(|day| *day %= 7);
+        Line {
+            minutes: values(minute, 0, 59),
+            hours: values(hour, 0, 23),
+            days: values(day, 1, 31),
+            months: values(month, 1, 12),
+            weekdays,
+            either: !day.starts_with('*') && !weekday.starts_with('*'),
+        }
+    }
+
+    fn starts(&self, minute: i64) -> bool {
+        let day = minute.div_euclid(1440);
+        if !self.minutes.contains(&(minute.rem_euclid(60)))
+            || !self.hours.contains(&(minute.rem_euclid(1440) / 60))
+        {
+            return false;
+        }
+        let (month, of_month) = date(day);
+        // 1 January 1970 was a Thursday.
+        let by_week = self.weekdays.contains(&(day + 4).rem_euclid(7));
+        let by_month = self.days.contains(&of_month);
+        self.months.contains(&month)
+            && match self.either {
+                true => by_week || by_month,
+                false => by_week && by_month,
+            }
+    }
+}
+
 /// The values that a checked cron field stands for.
 fn values(field: &str, low: i64, high: i64) -> Vec<i64> {
     let number = |text: &str| text.parse().unwrap_or(low);
@@ -156,7 +175,7 @@ mod tests {
     const MONDAY: i64 = 29_892_960;
 
     fn starts(schedule: &str, days: i64) -> Vec<i64> {
-        let calendar = Calendar::new(schedule, &[]);
+        let calendar = Calendar::new(&[schedule], &[]);
         (MONDAY..MONDAY + days * 1440)
             .filter(|minute| calendar.starts(*minute))
             .map(|minute| minute - MONDAY)
@@ -172,6 +191,9 @@ mod tests {
         assert_eq!(starts("0 0 4 * 1", 7), [0, 2 * 1440]);
         assert_eq!(starts("10-30/10,5 0 * * *", 1), [5, 10, 20, 30]);
         assert_eq!(starts("30 seconds", 1).len(), 1440);
+        let both = Calendar::new(&["30 2 * * *", "0 5 * * *"], &[]);
+        assert!(both.starts(MONDAY + 150) && both.starts(MONDAY + 300));
+        assert!(!both.starts(MONDAY + 151));
     }
 
     #[test]
@@ -185,7 +207,7 @@ mod tests {
     #[test]
     fn windows_go_over_midnight_on_the_clock_of_their_zone() {
         let calendar = Calendar::new(
-            "* * * * *",
+            &["* * * * *"],
             &[Opening {
                 days: "1".to_owned(),
                 begins: 22 * 60,
@@ -203,7 +225,7 @@ mod tests {
             calendar.closes(MONDAY + 21 * 60, MONDAY + 2 * 1440),
             MONDAY + 29 * 60
         );
-        assert!(calendar.has_nights() && !Calendar::new("* * * * *", &[]).has_nights());
+        assert!(calendar.has_nights() && !Calendar::new(&["* * * * *"], &[]).has_nights());
         // Equal begin and end: the whole day.
         let whole = Opening {
             days: "3".to_owned(),
@@ -211,7 +233,7 @@ mod tests {
             ends: 0,
             offset: 0,
         };
-        let calendar = Calendar::new("* * * * *", &[whole]);
+        let calendar = Calendar::new(&["* * * * *"], &[whole]);
         assert_eq!(
             (0..7 * 1440)
                 .filter(|minute| calendar.is_open(*minute))

@@ -41,7 +41,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         tables,
         ignored,
         rules,
-        schedule: _,
+        schedules: _,
         cron_history: _,
         archive_days: _,
         windows: _,

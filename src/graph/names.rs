@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::graph::{Column, Kind};
 use crate::spec::grammar::{ColumnText, place};
-use crate::spec::{Spec, Text, duration};
+use crate::spec::{Names, Spec, Text, duration, each};
 
 /// The longest name that every server takes, in bytes.
 const LONGEST_NAME: usize = 63;
@@ -292,8 +292,32 @@ fn once_each(listed: &[Spanned<Dialect>], diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
+/// When scheduled runs start; hourly, if left out.
+pub(super) fn schedules(
+    text: &str,
+    field: Option<&Spanned<Names>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<String> {
+    let Some(field) = field else {
+        return vec!["7 * * * *".to_owned()];
+    };
+    let written = each(field);
+    if written.is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "invalid-schedule",
+            field.span(),
+            "this list of schedules is empty",
+            "list when scheduled runs start, or leave it out: seven minutes past every hour",
+        ));
+    }
+    for line in &written {
+        schedule(text, line, diagnostics);
+    }
+    written.into_iter().map(Spanned::into_inner).collect()
+}
+
 /// Checks five cron fields, or `N seconds`.
-pub(super) fn schedule(text: &str, schedule: &Text, diagnostics: &mut Vec<Diagnostic>) {
+fn schedule(text: &str, schedule: &Text, diagnostics: &mut Vec<Diagnostic>) {
     const HELP: &str = "write five fields (minute, hour, day of month, month, day of week) of `*`, numbers, `a-b`, `*/n` \
                         and lists of these, in UTC; or `N seconds` with N from 1 to 59";
     const FIELDS: [(&str, u32, u32); 5] = [

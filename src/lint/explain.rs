@@ -126,7 +126,7 @@ in all.",
         "\
 A schedule has the five fields of cron (minute, hour, day of month, month, day of week), each `*`, a number, `a-b`, \
 `*/n`, `a-b/n` or a list of these, in UTC; or it is `N seconds` with N from 1 to 59. Names of days, `5/10` and `@hourly` are \
-refused because not every server's scheduler reads them alike.",
+refused because not every server's scheduler reads them alike. Several schedules are a list; each is a job of its own.",
     ),
     (
         "invalid-spec-name",

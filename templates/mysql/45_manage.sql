@@ -499,6 +499,9 @@ BEGIN
     DECLARE v_before longtext;
     DECLARE v_open boolean DEFAULT false;
     DECLARE v_hours boolean;
+    DECLARE v_starts boolean DEFAULT false;
+    DECLARE v_minute datetime;
+    DECLARE v_until datetime;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         IF v_open THEN
@@ -711,27 +714,41 @@ BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
         CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_hours);
+        -- Whether a start of the next days falls in a window. Days of the month count as any.
+        SELECT MAX(h.days) = '' INTO v_starts FROM {{ control }}.open_hours AS h;
+        SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
+        WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
+{%- if starts_always %}
+            CALL {{ control }}.in_window(v_minute, v_starts);
+{%- else %}
+            IF {% for job in jobs %}{% if not loop.first %} OR {% endif %}{{ job.starts | join(sep=" AND ") }}{% endfor %} THEN
+                CALL {{ control }}.in_window(v_minute, v_starts);
+            END IF;
+{%- endif %}
+            SET v_minute = v_minute + INTERVAL 1 MINUTE;
+        END WHILE;
     END;
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
         13, 'windows', LEFT(GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', '), 400),
         CASE
             WHEN MAX(h.days) = '' THEN 'notice'
-            WHEN v_hours IS NULL THEN 'violation'
+            WHEN v_hours IS NULL OR NOT v_starts THEN 'violation'
             ELSE 'ok'
         END,
         CASE
             WHEN MAX(h.days) = '' THEN 'no scheduled run will ever start'
             WHEN v_hours IS NULL THEN 'the server does not know a zone of theirs: scheduled runs refuse; load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}'
+            WHEN NOT v_starts THEN 'no start of the schedule ({{ schedule }}, in UTC) falls in one: no scheduled run will ever start'
             WHEN v_hours THEN 'open now'
             ELSE 'closed now'
         END
     FROM {{ control }}.open_hours AS h;
 
-    -- Whether the event runs at all is for the server to say, and it says so to nobody.
+    -- Whether the event{% if jobs | length > 1 %}s run{% else %} runs{% endif %} at all is for the server to say, and it says so to nobody.
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
-        11, 'schedule', c.spec,
+        11, 'schedule', IF(j.name = 'run', c.spec, j.name),
         CASE
             WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
             WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN 'violation'
@@ -741,20 +758,33 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT {{ control }}.run ENABLE')
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT {{ control }}.', j.name, ' ENABLE')
             WHEN e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', {{ w::body_hash(x="e.event_definition") }}, ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
         END
     FROM {{ control }}.control AS c
-    LEFT JOIN information_schema.events AS e ON e.event_schema = {{ control_literal }} AND e.event_name = 'run';
+    CROSS JOIN (
+{%- for job in jobs %}
+        SELECT '{{ job.name }}' AS name{% if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS j
+    LEFT JOIN information_schema.events AS e ON e.event_schema = {{ control_literal }} AND e.event_name = j.name;
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    SELECT 11, 'schedule', e.event_name, 'violation', CONCAT('the event is of no line of the spec: DROP EVENT {{ control }}.', e.event_name, ', as windrow install does')
     FROM information_schema.events AS e
     WHERE e.event_schema = {{ control_literal }}
-      AND e.event_name = 'run'
-      AND e.status = 'ENABLED'
-      AND @@GLOBAL.event_scheduler <> 'ON';
+      AND e.event_name NOT IN ({% for job in jobs %}'{{ job.name }}'{% if not loop.last %}, {% endif %}{% endfor %});
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM {{ control }}.control AS c
+    WHERE @@GLOBAL.event_scheduler <> 'ON'
+      AND EXISTS (
+          SELECT 1 FROM information_schema.events AS e
+          WHERE e.event_schema = {{ control_literal }}
+            AND e.status = 'ENABLED'
+      );
 {%- for rule in rules %}{% if rule.archives %}
 
     CALL {{ control }}.archive_misfit({{ rule.literal }}, v_error);

@@ -1369,6 +1369,7 @@ AS $windrow$
 DECLARE
     v_preview json;
     v_error   text;
+    v_starts  boolean;
     v_checks  json;
     v_clean   boolean;
 BEGIN
@@ -1379,6 +1380,20 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         v_error := SQLERRM;
     END;
+    -- Whether a start of the next days falls in a window. Days of the month count as any.
+    v_starts := EXISTS (
+        SELECT
+        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days', interval '1 minute') AS m(minute)
+        CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
+        WHERE {{ control }}.in_window(m.minute)
+{%- if not starts_always %}
+          AND (
+{%- for job in jobs %}
+              {% if not loop.first %}OR {% endif %}{{ job.starts | join(sep=" AND ") }}
+{%- endfor %}
+          )
+{%- endif %}
+    );
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
@@ -1531,9 +1546,10 @@ BEGIN
         CROSS JOIN {{ control }}.control AS c
         WHERE s.suspended
         UNION ALL
-        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts THEN 'ok' ELSE 'violation' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
+                WHEN NOT v_starts THEN 'no start of the schedule ({{ schedule }}, in UTC) falls in one: no scheduled run will ever start'
                 WHEN {{ control }}.in_window(clock_timestamp()) THEN 'open now'
                 ELSE 'closed now'
             END

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use serde_json::json;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::render;
 use windrow::sandbox::{self, Postgres, Settings};
 
 use crate::rig::{self, W};
@@ -160,20 +163,72 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         nowhere.starts_with("notice: pg_cron is not in database busy"),
         "{nowhere}"
     );
-    client.batch_execute("UPDATE cron.job SET database = 'ds'")?;
+    // A copy of the server would start the jobs of the one it was copied from.
+    let copied = "UPDATE cron.job SET database = 'ds', nodeport = nodeport + 1";
+    let copied = told(&mut client, copied)?;
+    ensure!(
+        copied.starts_with("violation: job ") && copied.contains("works on another server"),
+        "{copied}"
+    );
+    // Every line of the schedule is a job, and those of lines that are gone go.
+    let jobs = |client: &mut Client| {
+        let jobs =
+            "SELECT jobname || ': ' || schedule FROM cron.job ORDER BY jobname COLLATE \"C\"";
+        rig::texts(client, jobs)
+    };
+    let lines = Graph {
+        schedules: vec!["7 * * * *".to_owned(), "*/5 3 * * 0".to_owned()],
+        ..rig::graph()
+    };
+    for statement in render::bundle(&lines, Dialect::Postgres)?
+        .files
+        .iter()
+        .flat_map(|it| &it.statements)
+    {
+        if statement.what.starts_with("schedule ") || statement.what.contains("schedule_check") {
+            client.batch_execute(&statement.sql)?;
+        }
+    }
+    let both = jobs(&mut client)?;
+    ensure!(
+        both[0] == format!("{W}: 7 * * * *")
+            && both[1].starts_with(&format!("{W} history: "))
+            && both[2..] == [format!("{W} line 2: */5 3 * * 0")],
+        "{both:?}"
+    );
+    let fine = told(&mut client, "")?;
+    ensure!(
+        fine.starts_with("ok: job ") && fine.contains("; job "),
+        "{fine}"
+    );
+    for statement in rig::bundle()?.files.iter().flat_map(|it| &it.statements) {
+        if statement.what == format!("create function {W}.schedule_check") {
+            client.batch_execute(&statement.sql)?;
+        }
+    }
+    let left = told(&mut client, "")?;
+    ensure!(
+        left.starts_with("violation: job ") && left.contains(&format!("{W} line 2, is of no line")),
+        "{left}"
+    );
+    rig::install(&mut client)?;
+    let one = jobs(&mut client)?;
+    ensure!(one[..] == both[..2], "{one:?}");
+    let fine = told(&mut client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
 
     let run = client.query_one(
         &format!("SELECT r.trigger, r.status, r.started_by, p.families FROM {W}.run AS r JOIN {W}.run_rule AS p USING (run_id) ORDER BY run_id LIMIT 1"),
         &[],
     )?;
-    let told: (&str, &str, &str, i64) = (run.get(0), run.get(1), run.get(2), run.get(3));
+    let done: (&str, &str, &str, i64) = (run.get(0), run.get(1), run.get(2), run.get(3));
     ensure!(
-        told.0 == "SCHEDULED" && told.1 == "done" && told.2 == "postgres",
-        "{told:?}"
+        done.0 == "SCHEDULED" && done.1 == "done" && done.2 == "postgres",
+        "{done:?}"
     );
     ensure!(
-        families == told.3 && told.3 > 50,
-        "{families} in the preview, {told:?}"
+        families == done.3 && done.3 > 50,
+        "{families} in the preview, {done:?}"
     );
     rig::check_whole(&mut client)?;
 
@@ -184,6 +239,23 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     )?;
     ensure!(runs == ["MANUAL running"], "{runs:?}");
     ensure!(rig::number(&mut busy, "SELECT before.gone()")? == 0);
+
+    if major == 15 {
+        // A server that comes up without pg_cron; who configured it has left the rest as it was.
+        let file = rig::texts(&mut client, "SHOW config_file")?.remove(0);
+        let with = std::fs::read_to_string(&file)?;
+        let without = format!("{with}shared_preload_libraries = ''\n");
+        for (text, expected) in [
+            (without, "violation: the server has not loaded pg_cron"),
+            (with, "ok: job "),
+        ] {
+            std::fs::write(&file, text)?;
+            server.restart()?;
+            client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+            let said = told(&mut client, "")?;
+            ensure!(said.starts_with(expected), "{said}");
+        }
+    }
 
     rig::uninstall(&mut client)?;
     ensure!(

@@ -61,7 +61,7 @@ fn start(flavour: Flavour) -> Mysql {
 /// A run every second.
 fn every_second() -> Graph {
     Graph {
-        schedule: "1 seconds".to_owned(),
+        schedules: vec!["1 seconds".to_owned()],
         ..dolphinscheduler(Shared::Closed)
     }
 }
@@ -348,6 +348,25 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
     installation.execute("DROP EVENT W.run");
     let texts = told(&mut installation);
     assert!(texts[0].contains("no event"), "{texts:?}");
+
+    // Every line of the schedule is an event; one that the spec has no more is told.
+    installation.install(&Graph {
+        schedules: vec!["7 * * * *".to_owned(), "*/5 3 * * 0".to_owned()],
+        ..graph.clone()
+    });
+    let texts = told(&mut installation);
+    assert!(
+        texts.len() == 2 && texts[0].starts_with("ok run_line_2: "),
+        "{texts:?}"
+    );
+    installation.install(&graph);
+    let texts = told(&mut installation);
+    assert!(
+        texts.len() == 2 && texts[0].starts_with("violation run_line_2: the event is of no line"),
+        "{texts:?}"
+    );
+    installation.execute("DROP EVENT W.run_line_2");
+    installation.execute("DROP EVENT W.run");
 
     // Without the owner role nothing works, verify() included; the file verify.sql tells why.
     let graph = Graph {

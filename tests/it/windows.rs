@@ -259,6 +259,19 @@ fn scheduled_runs_wait_for_a_window(dialect: Dialect) {
     );
     assert_eq!(scheduled(&mut installation)["status"], "done");
     assert_eq!(left(&mut installation), 0);
+    // The schedule is seven minutes past every hour.
+    let narrow = ["daily 01:08-01:30", "sun 23:08-00:07"];
+    set(&mut installation, json!(narrow)).expect("windows");
+    assert_eq!(
+        told(&mut installation),
+        json!([[
+            narrow.join(", "),
+            "violation",
+            "no start of the schedule (7 * * * *, in UTC) falls in one: no scheduled run will ever start"
+        ]])
+    );
+    set(&mut installation, json!("sun 01:07-01:08")).expect("windows");
+    assert_eq!(told(&mut installation)[0][1], "ok");
     // The spec's again.
     set(&mut installation, json!(null)).expect("windows");
     assert_eq!(scheduled(&mut installation)["status"], "refused");

@@ -8,7 +8,7 @@ SET statement_timeout = 0;
 DO $windrow$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
-        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname IN ('windrow_airflow_3', 'windrow_airflow_3 history');
+        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_airflow_3 ');
     END IF;
 END
 $windrow$;

@@ -569,7 +569,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body 63a3d08299cf]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body 957099e6de3c]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -586,6 +586,9 @@ BEGIN
     DECLARE v_before longtext;
     DECLARE v_open boolean DEFAULT false;
     DECLARE v_hours boolean;
+    DECLARE v_starts boolean DEFAULT false;
+    DECLARE v_minute datetime;
+    DECLARE v_until datetime;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         IF v_open THEN
@@ -881,18 +884,28 @@ BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
         CALL windrow_camunda7_cases.in_window(UTC_TIMESTAMP(6), v_hours);
+        -- Whether a start of the next days falls in a window. Days of the month count as any.
+        SELECT MAX(h.days) = '' INTO v_starts FROM windrow_camunda7_cases.open_hours AS h;
+        SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
+        WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
+            IF MINUTE(v_minute) IN (37) THEN
+                CALL windrow_camunda7_cases.in_window(v_minute, v_starts);
+            END IF;
+            SET v_minute = v_minute + INTERVAL 1 MINUTE;
+        END WHILE;
     END;
     INSERT INTO windrow_camunda7_cases.work_check (position, check_name, object, severity, detail)
     SELECT
         13, 'windows', LEFT(GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', '), 400),
         CASE
             WHEN MAX(h.days) = '' THEN 'notice'
-            WHEN v_hours IS NULL THEN 'violation'
+            WHEN v_hours IS NULL OR NOT v_starts THEN 'violation'
             ELSE 'ok'
         END,
         CASE
             WHEN MAX(h.days) = '' THEN 'no scheduled run will ever start'
             WHEN v_hours IS NULL THEN 'the server does not know a zone of theirs: scheduled runs refuse; load the zones with mariadb-tzinfo-to-sql'
+            WHEN NOT v_starts THEN 'no start of the schedule (37 * * * *, in UTC) falls in one: no scheduled run will ever start'
             WHEN v_hours THEN 'open now'
             ELSE 'closed now'
         END
@@ -901,7 +914,7 @@ BEGIN
     -- Whether the event runs at all is for the server to say, and it says so to nobody.
     INSERT INTO windrow_camunda7_cases.work_check (position, check_name, object, severity, detail)
     SELECT
-        11, 'schedule', c.spec,
+        11, 'schedule', IF(j.name = 'run', c.spec, j.name),
         CASE
             WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
             WHEN e.definer NOT IN ('windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'), CONCAT('windrow_camunda7_cases_owner', '@')) THEN 'violation'
@@ -911,20 +924,30 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT windrow_camunda7_cases.run ENABLE')
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT windrow_camunda7_cases.', j.name, ' ENABLE')
             WHEN e.definer NOT IN ('windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'), CONCAT('windrow_camunda7_cases_owner', '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
             WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
         END
     FROM windrow_camunda7_cases.control AS c
-    LEFT JOIN information_schema.events AS e ON e.event_schema = 'windrow_camunda7_cases' AND e.event_name = 'run';
+    CROSS JOIN (
+        SELECT 'run' AS name
+    ) AS j
+    LEFT JOIN information_schema.events AS e ON e.event_schema = 'windrow_camunda7_cases' AND e.event_name = j.name;
     INSERT INTO windrow_camunda7_cases.work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    SELECT 11, 'schedule', e.event_name, 'violation', CONCAT('the event is of no line of the spec: DROP EVENT windrow_camunda7_cases.', e.event_name, ', as windrow install does')
     FROM information_schema.events AS e
     WHERE e.event_schema = 'windrow_camunda7_cases'
-      AND e.event_name = 'run'
-      AND e.status = 'ENABLED'
-      AND @@GLOBAL.event_scheduler <> 'ON';
+      AND e.event_name NOT IN ('run');
+    INSERT INTO windrow_camunda7_cases.work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM windrow_camunda7_cases.control AS c
+    WHERE @@GLOBAL.event_scheduler <> 'ON'
+      AND EXISTS (
+          SELECT 1 FROM information_schema.events AS e
+          WHERE e.event_schema = 'windrow_camunda7_cases'
+            AND e.status = 'ENABLED'
+      );
 
     SET SESSION group_concat_max_len = 67108864;
     SELECT

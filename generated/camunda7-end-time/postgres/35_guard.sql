@@ -354,38 +354,69 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.kept_back() IS
     'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body d4871737ac77]';
 
--- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only.
+-- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only,
+-- and its settings to those alone who may read all settings.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.schedule_check()
 RETURNS json
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_job      record;
-    v_severity text := 'notice';
+    v_home     text;
+    v_inside   boolean;
+    v_severity text := 'violation';
     v_detail   text;
 BEGIN
+    SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name'), bool_or(s.setting = 'on') FILTER (WHERE s.name = 'cron.use_background_workers')
+    INTO v_home, v_inside
+    FROM pg_settings AS s;
+    BEGIN
+        PERFORM current_setting('cron.database_name', true);
+    EXCEPTION WHEN insufficient_privilege THEN
+        -- It is there and not to be seen, so pg_cron is loaded.
+        v_home := current_database();
+    END;
     IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron') THEN
+        v_severity := 'notice';
         v_detail := format('pg_cron is not in database %s: no run starts by itself', current_database());
+    ELSIF v_home IS NULL THEN
+        v_detail := 'the server has not loaded pg_cron: no run starts; add it to shared_preload_libraries and restart the server';
+    ELSIF v_home <> current_database() THEN
+        v_detail := format('pg_cron takes its jobs from database %s (cron.database_name), not from this one: no run starts', v_home);
     ELSE
         -- The extension may come later than this function.
-        EXECUTE 'SELECT j.jobid, j.schedule, j.active, j.database, j.username FROM cron.job AS j WHERE j.jobname = $1 ORDER BY j.active DESC, j.jobid LIMIT 1'
-        INTO v_job
-        USING 'windrow_camunda7_end_time';
-        IF v_job.jobid IS NULL THEN
-            v_detail := format('no job of pg_cron is called windrow_camunda7_end_time, or %s may not see it, being another than who installed', current_user);
-        ELSIF NOT v_job.active THEN
-            v_detail := format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)', v_job.jobid, v_job.jobid);
-        ELSIF v_job.database <> current_database() THEN
-            v_severity := 'violation';
-            v_detail := format('job %s of pg_cron works in database %s; windrow install schedules it here', v_job.jobid, v_job.database);
-        ELSE
-            v_severity := 'ok';
-            v_detail := format('job %s of pg_cron, as %s: %s', v_job.jobid, v_job.username, v_job.schedule);
-        END IF;
+        EXECUTE $jobs$
+            SELECT
+                CASE min(c.rank) WHEN 1 THEN 'violation' WHEN 2 THEN 'notice' ELSE 'ok' END,
+                string_agg(c.detail, '; ' ORDER BY c.position, c.jobid)
+            FROM (
+                SELECT
+                    n.position, j.jobid,
+                    CASE
+                        WHEN j.jobid IS NULL OR NOT j.active THEN 2
+                        WHEN n.position IS NULL OR j.database <> current_database() OR NOT f.is_here THEN 1
+                        ELSE 3
+                    END AS rank,
+                    CASE
+                        WHEN j.jobid IS NULL THEN format('no job of pg_cron is called %s, or %s may not see it, being another than who installed', n.name, current_user)
+                        WHEN n.position IS NULL THEN format('job %s of pg_cron, %s, is of no line of the spec: windrow install takes it away', j.jobid, j.jobname)
+                        WHEN NOT j.active THEN format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)', j.jobid, j.jobid)
+                        WHEN j.database <> current_database() THEN format('job %s of pg_cron works in database %s; windrow install schedules it here', j.jobid, j.database)
+                        WHEN NOT f.is_here THEN format('job %s of pg_cron works on another server: it connects to %s, port %s, and this one has port %s; windrow install makes it anew', j.jobid, j.nodename, j.nodeport, current_setting('port'))
+                        ELSE format('job %s of pg_cron, as %s: %s', j.jobid, j.username, j.schedule)
+                    END AS detail
+                FROM unnest($1) WITH ORDINALITY AS n(name, position)
+                FULL JOIN (
+                    SELECT k.* FROM cron.job AS k WHERE starts_with(k.jobname || ' ', $2 || ' ') AND k.jobname <> $2 || ' history'
+                ) AS j ON j.jobname = n.name
+                CROSS JOIN LATERAL (SELECT coalesce($3, false) OR j.nodeport = current_setting('port')::integer) AS f(is_here)
+            ) AS c
+        $jobs$
+        INTO v_severity, v_detail
+        USING ARRAY['windrow_camunda7_end_time'], 'windrow_camunda7_end_time', v_inside;
     END IF;
     RETURN json_build_object('check', 'schedule', 'object', 'camunda7-end-time', 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_camunda7_end_time.schedule_check(); [body 712ca3a3dc4e]';
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_camunda7_end_time.schedule_check(); [body 99ac0c5da102]';

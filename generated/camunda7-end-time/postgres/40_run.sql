@@ -1953,6 +1953,7 @@ AS $windrow$
 DECLARE
     v_preview json;
     v_error   text;
+    v_starts  boolean;
     v_checks  json;
     v_clean   boolean;
 BEGIN
@@ -1963,6 +1964,16 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         v_error := SQLERRM;
     END;
+    -- Whether a start of the next days falls in a window. Days of the month count as any.
+    v_starts := EXISTS (
+        SELECT
+        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days', interval '1 minute') AS m(minute)
+        CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
+        WHERE windrow_camunda7_end_time.in_window(m.minute)
+          AND (
+              extract(minute FROM s.at) IN (37)
+          )
+    );
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
@@ -2215,9 +2226,10 @@ BEGIN
         CROSS JOIN windrow_camunda7_end_time.control AS c
         WHERE s.suspended
         UNION ALL
-        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts THEN 'ok' ELSE 'violation' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
+                WHEN NOT v_starts THEN 'no start of the schedule (37 * * * *, in UTC) falls in one: no scheduled run will ever start'
                 WHEN windrow_camunda7_end_time.in_window(clock_timestamp()) THEN 'open now'
                 ELSE 'closed now'
             END
@@ -2232,4 +2244,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 8da97dfc66df]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b5638a36e0f8]';

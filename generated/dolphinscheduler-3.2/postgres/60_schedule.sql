@@ -13,7 +13,14 @@ BEGIN
             USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL windrow_dolphinscheduler_3_2.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
         RETURN;
     END IF;
+    -- Jobs that an earlier spec had, and those that still connect to the server of which this one is a copy.
+    PERFORM cron.unschedule(j.jobid)
+    FROM cron.job AS j
+    WHERE starts_with(j.jobname || ' ', 'windrow_dolphinscheduler_3_2 ')
+      AND (
+          j.nodeport <> current_setting('port')::integer
+          OR j.jobname NOT IN ('windrow_dolphinscheduler_3_2')
+      );
     PERFORM cron.schedule('windrow_dolphinscheduler_3_2', '7 * * * *', 'CALL windrow_dolphinscheduler_3_2.run(''{"trigger": "SCHEDULED"}'')');
-    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_dolphinscheduler_3_2 history';
 END
 $windrow$;

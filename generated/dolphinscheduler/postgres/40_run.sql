@@ -1262,6 +1262,7 @@ AS $windrow$
 DECLARE
     v_preview json;
     v_error   text;
+    v_starts  boolean;
     v_checks  json;
     v_clean   boolean;
 BEGIN
@@ -1272,6 +1273,16 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         v_error := SQLERRM;
     END;
+    -- Whether a start of the next days falls in a window. Days of the month count as any.
+    v_starts := EXISTS (
+        SELECT
+        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days', interval '1 minute') AS m(minute)
+        CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
+        WHERE windrow_dolphinscheduler.in_window(m.minute)
+          AND (
+              extract(minute FROM s.at) IN (7)
+          )
+    );
     WITH
     skipped AS (
         SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
@@ -1455,9 +1466,10 @@ BEGIN
         CROSS JOIN windrow_dolphinscheduler.control AS c
         WHERE s.suspended
         UNION ALL
-        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' ELSE 'ok' END, 1,
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts THEN 'ok' ELSE 'violation' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
+                WHEN NOT v_starts THEN 'no start of the schedule (7 * * * *, in UTC) falls in one: no scheduled run will ever start'
                 WHEN windrow_dolphinscheduler.in_window(clock_timestamp()) THEN 'open now'
                 ELSE 'closed now'
             END
@@ -1472,4 +1484,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body ebbe78791234]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body cda4755ac817]';

@@ -13,8 +13,16 @@ BEGIN
             USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL windrow_dolphinscheduler.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
         RETURN;
     END IF;
+    -- Jobs that an earlier spec had, and those that still connect to the server of which this one is a copy.
+    PERFORM cron.unschedule(j.jobid)
+    FROM cron.job AS j
+    WHERE starts_with(j.jobname || ' ', 'windrow_dolphinscheduler ')
+      AND (
+          j.nodeport <> current_setting('port')::integer
+          OR j.jobname NOT IN ('windrow_dolphinscheduler', 'windrow_dolphinscheduler history')
+      );
     PERFORM cron.schedule('windrow_dolphinscheduler', '7 * * * *', 'CALL windrow_dolphinscheduler.run(''{"trigger": "SCHEDULED"}'')');
-    -- pg_cron keeps a row of every start for ever: those of these two jobs go after 2592000 seconds.
+    -- pg_cron keeps a row of every start for ever: those of these jobs go after 2592000 seconds.
     PERFORM cron.schedule(
         'windrow_dolphinscheduler history',
         '41 3 * * *',

@@ -8,7 +8,7 @@ SET statement_timeout = 0;
 DO $windrow$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
-        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname IN ('windrow_dolphinscheduler', 'windrow_dolphinscheduler history');
+        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_dolphinscheduler ');
     END IF;
 END
 $windrow$;

@@ -13,7 +13,14 @@ BEGIN
             USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL windrow_yworkflow.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
         RETURN;
     END IF;
+    -- Jobs that an earlier spec had, and those that still connect to the server of which this one is a copy.
+    PERFORM cron.unschedule(j.jobid)
+    FROM cron.job AS j
+    WHERE starts_with(j.jobname || ' ', 'windrow_yworkflow ')
+      AND (
+          j.nodeport <> current_setting('port')::integer
+          OR j.jobname NOT IN ('windrow_yworkflow')
+      );
     PERFORM cron.schedule('windrow_yworkflow', '23 * * * *', 'CALL windrow_yworkflow.run(''{"trigger": "SCHEDULED"}'')');
-    PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE j.jobname = 'windrow_yworkflow history';
 END
 $windrow$;

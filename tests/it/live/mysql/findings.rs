@@ -391,6 +391,9 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         server.sql(&format!("CREATE PROCEDURE {W}.mine() BEGIN DO 2; END"));
         server.sql(&hashed("kept_back"));
         server.sql(&hashed("gone_batch"));
+        server.sql(&format!(
+            "CREATE EVENT {W}.run_line_2 ON SCHEDULE EVERY 1 DAY DISABLE COMMENT 'Older. [body 617d5e74d035]' DO BEGIN DO 1; END"
+        ));
         server.windrow("diff SPEC").expect(
             1,
             &[
@@ -401,9 +404,14 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
                 "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
             ],
         );
-        server
-            .windrow("install SPEC")
-            .expect(0, &["add column policy.note", "drop routine gone_batch"]);
+        server.windrow("install SPEC").expect(
+            0,
+            &[
+                "add column policy.note",
+                "drop routine gone_batch",
+                "drop event run_line_2",
+            ],
+        );
         server
             .windrow("diff SPEC")
             .expect(1, &["routine mine: ", "1 object differs"])

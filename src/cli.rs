@@ -533,6 +533,10 @@ pub struct Stamp {
     #[arg(long)]
     pub rule: Option<String>,
 
+    /// Not the rule's families, but what the spec calls so, e.g. batches
+    #[arg(long, value_name = "NAME")]
+    pub of: Option<String>,
+
     /// Families in one transaction
     #[arg(long, value_name = "COUNT")]
     pub chunk: Option<u32>,

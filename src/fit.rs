@@ -575,8 +575,8 @@ fn timed_findings(
             column_finding(table, &column, catalog.dialect, live, found);
         }
     }
-    if let Some(stamp) = &timed.stamp {
-        stamp_findings(graph, rule, stamp, catalog, found);
+    for stamp in &timed.stamps {
+        stamp_findings(graph, stamp, catalog, found);
     }
     for reference in &timed.references {
         match catalog.tables.get(&reference.table) {
@@ -597,28 +597,37 @@ fn timed_findings(
 }
 
 /// The columns that a stamp needs besides.
-fn stamp_findings(
-    graph: &Graph,
-    rule: &Rule,
-    stamp: &Stamp,
-    catalog: &Catalog,
-    found: &mut Vec<Finding>,
-) {
+fn stamp_findings(graph: &Graph, stamp: &Stamp, catalog: &Catalog, found: &mut Vec<Finding>) {
     let mut check = |table: &Table, column: &Column| {
         if let Some(live) = catalog.tables.get(&table.name) {
             column_finding(table, column, catalog.dialect, live, found);
         }
     };
-    let root = graph.table(rule.root);
+    let root = graph.table(stamp.root);
     check(root, &stamp.start);
     check(root, &stamp.per);
+    // The root table of the rule is looked at elsewhere.
+    if stamp.of.is_some() {
+        check(root, &stamp.ended);
+    }
+    let mut same = |table: &Table, name: &String, kind: Kind| {
+        let name = name.clone();
+        check(table, &Column { name, kind });
+    };
+    if let Some(column) = &stamp.family {
+        same(root, column, root.key[0].kind);
+    }
     for own in &stamp.own {
-        let named = graph.table(own.through.unwrap_or(rule.root));
-        let column = Column {
-            name: own.column.clone(),
-            kind: named.key[0].kind,
-        };
-        check(graph.table(own.table), &column);
+        let named = graph.table(own.through.unwrap_or(stamp.root));
+        same(graph.table(own.table), &own.column, named.key[0].kind);
+        if let Some(column) = &own.of_root {
+            same(root, column, root.key[0].kind);
+        }
+    }
+    for condition in &stamp.candidates {
+        if let Some(live) = catalog.tables.get(&root.name) {
+            condition_finding(root, condition, catalog.dialect, live, found);
+        }
     }
     for (id, columns) in &stamp.untouched {
         let table = graph.table(*id);

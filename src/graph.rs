@@ -252,9 +252,19 @@ pub struct Rule {
 impl Rule {
     /// The tables that say how long something is kept: for runs, and for removal times that are set anew.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
-        let stamp = self.timed.as_ref().and_then(|timed| timed.stamp.as_ref());
-        let of_stamp = stamp.map(|stamp| &stamp.definition);
-        self.retention.definition().into_iter().chain(of_stamp)
+        let of_stamps = self
+            .stamps()
+            .iter()
+            .filter_map(|stamp| match &stamp.source {
+                Source::Definition(definition) => Some(definition),
+                Source::Values(_) => None,
+            });
+        self.retention.definition().into_iter().chain(of_stamps)
+    }
+
+    /// How removal times can be set anew.
+    pub fn stamps(&self) -> &[Stamp] {
+        self.timed.as_ref().map_or(&[], |timed| &timed.stamps)
     }
 
     /// The links by which rows of the root table name each other.
@@ -333,8 +343,8 @@ pub struct Timed {
     pub ended: Option<Column>,
     /// Foreign keys of tables beside; a row that they name stays.
     pub references: Vec<Reference>,
-    /// How removal times can be set anew.
-    pub stamp: Option<Stamp>,
+    /// How removal times can be set anew: first of the families of the rule, then of what belongs to none of them.
+    pub stamps: Vec<Stamp>,
 }
 
 /// What one transaction of a rule by time takes.
@@ -349,15 +359,25 @@ pub enum Unit {
     },
 }
 
-/// How removal times can be set anew. The end that a calculated one may count from is [`Timed::ended`].
+/// How removal times can be set anew.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    /// When a row of the root table began, of the type of its end.
+    /// What it is called by; none for the families of the rule.
+    pub of: Option<String>,
+    /// The root table, a member of the rule.
+    pub root: TableId,
+    /// Which of its rows; empty for the families of the rule.
+    pub candidates: Vec<Condition>,
+    /// The column of the root table that names the root of a row's family; without it, each row is one.
+    pub family: Option<String>,
+    /// When a row of the root table began, of the type of the rule's time.
     pub start: Column,
-    /// The column of the root table that names the definition.
+    /// When it ended.
+    pub ended: Column,
+    /// The column of the root table that names the definition, or holds a value.
     pub per: Column,
     /// What says how long a family is kept.
-    pub definition: Definition,
+    pub source: Source,
     /// Which rows are those of one row of the root table alone, in the order of the rule's tables.
     pub own: Vec<Own>,
     /// Members whose rows share the removal time of the rows that name them.
@@ -375,6 +395,8 @@ pub struct Own {
     pub column: String,
     /// The table of the row in between, which names the row of the root table itself.
     pub through: Option<TableId>,
+    /// The column of the root table that `column` names, where that is not the key.
+    pub of_root: Option<String>,
 }
 
 /// A table of a rule by time.
@@ -656,8 +678,7 @@ pub enum Figure {
 impl Graph {
     /// Whether a rule says how removal times are set anew.
     pub fn has_stamps(&self) -> bool {
-        let mut timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
-        timed.any(|timed| timed.stamp.is_some())
+        self.rules.iter().any(|rule| !rule.stamps().is_empty())
     }
 
     /// The table behind an id.

@@ -427,10 +427,14 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 format!("Families of rule {} are found by their root.", rule.name),
             );
         }
-        let own = timed.stamp.iter().flat_map(|stamp| &stamp.own);
-        for own in own.filter(|own| own.table == member.table) {
+        let own = timed.stamps.iter().flat_map(|stamp| &stamp.own);
+        let own = own.filter(|own| own.table == member.table);
+        let others = timed.stamps.iter().filter(|stamp| stamp.of.is_some());
+        let families = others.filter(|stamp| stamp.root == member.table);
+        let families = families.filter_map(|stamp| stamp.family.as_ref());
+        for column in own.map(|own| &own.column).chain(families) {
             need(
-                &own.column,
+                column,
                 Vec::new(),
                 format!(
                     "A stamp of rule {} finds the rows of one instance.",

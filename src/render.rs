@@ -941,6 +941,9 @@ struct SpecView {
     /// The same of the rules whose removal times can be set anew, and how many they are.
     stamp_literals: String,
     stamps: usize,
+    /// Everything whose removal times can be set anew, and what the option `of` can name of it, as literals.
+    stamped: Vec<stamp::StampView>,
+    stamps_of: String,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
     by_end: bool,
@@ -1408,6 +1411,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .chain(per_rule(of_rules))
             .collect()
     };
+    let stamped = stamp::views(graph, &rules, dialect);
     let (mut auditor_routines, mut operator_routines) = if dialect == Dialect::Postgres {
         (
             routines(AUDITOR_ROUTINES, &["next", "scope"]),
@@ -1424,8 +1428,11 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator_routines.push("stamp".to_owned());
         if dialect == Dialect::Postgres {
             operator_routines.extend(["stamp_begin", "stamp_end"].map(ToOwned::to_owned));
-            operator_routines
-                .extend(stamped(graph).map(|rule| format!("{}_stamp_step", rule.name)));
+            operator_routines.extend(
+                stamped
+                    .iter()
+                    .map(|stamp| format!("{}_stamp_step", stamp.name)),
+            );
         }
     }
     if archive::first(graph).is_some() {
@@ -1467,8 +1474,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         cron_history: graph.cron_history,
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
         windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
-        stamps: stamped(graph).count(),
-        stamp_literals: stamped(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        stamps: stamp::rules(graph).count(),
+        stamp_literals: stamp::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        stamps_of: stamped.iter().filter(|stamp| stamp.of).map(|stamp| stamp.whole_name.clone()).collect::<Vec<_>>().join(", "),
+        stamped,
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
@@ -1508,12 +1517,6 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         rules,
         control,
     }
-}
-
-/// The rules whose removal times can be set anew.
-fn stamped(graph: &Graph) -> impl Iterator<Item = &Rule> {
-    let has_stamp = |rule: &&Rule| rule.timed.as_ref().is_some_and(|it| it.stamp.is_some());
-    graph.rules.iter().filter(has_stamp)
 }
 
 /// The columns of a table that may be set, quoted, between commas.
@@ -1899,20 +1902,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         scope_pattern: dialect.text(&per.map_or("^$".to_owned(), |column| pattern(dialect, column.kind))),
         time_type: dialect.kind(rule.end_time.kind),
         key_type: dialect.kind(key.kind),
-        id_type: match (postgres, purge.id_kind) {
-            // Elsewhere the work tables take over the type and the collation of a key that is no number.
-            (false, Kind::Uuid | Kind::Varchar) => "",
-            (_, kind) => dialect.kind(kind),
-        },
+        id_type: id_type(dialect, purge.id_kind),
         key_pattern: dialect.text(&key_pattern(dialect, key.kind)),
-        first_key: first_key(dialect, key.kind, match key.kind {
-            Kind::Smallint => "-32768",
-            Kind::Integer => "-2147483648",
-            Kind::Bigint => "-9223372036854775808",
-            Kind::Uuid => "00000000-0000-0000-0000-000000000000",
-            Kind::Varchar => "",
-            Kind::Timestamp | Kind::Timestamptz => "-infinity",
-        }),
+        first_key: least_key(dialect, key.kind),
         is_final,
         is_root,
         least_time,
@@ -2489,6 +2481,27 @@ pub struct IndexStatement {
     pub sql: String,
     /// What it is for.
     pub need: IndexNeed,
+}
+
+/// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.
+fn id_type(dialect: Dialect, kind: Kind) -> &'static str {
+    match (dialect, kind) {
+        (Dialect::Mysql | Dialect::Mariadb, Kind::Uuid | Kind::Varchar) => "",
+        (_, kind) => dialect.kind(kind),
+    }
+}
+
+/// The key before all others of its type, as a literal.
+fn least_key(dialect: Dialect, kind: Kind) -> String {
+    let first = match kind {
+        Kind::Smallint => "-32768",
+        Kind::Integer => "-2147483648",
+        Kind::Bigint => "-9223372036854775808",
+        Kind::Uuid => "00000000-0000-0000-0000-000000000000",
+        Kind::Varchar => "",
+        Kind::Timestamp | Kind::Timestamptz => "-infinity",
+    };
+    first_key(dialect, kind, first)
 }
 
 /// A key before all others, as a literal.

@@ -33,6 +33,14 @@ pub const REASONS: [(&str, &str); 10] = [
     ("NOT_A_ROOT", "no family has this root"),
 ];
 
+/// The rule, and what of it is stamped besides its families.
+fn of_rule(rule: &Value) -> String {
+    match rule["of"].as_str() {
+        Some(of) => format!("{}, {of}", text(rule, "rule")),
+        None => text(rule, "rule"),
+    }
+}
+
 /// What `run`, `purge` and `stamp` answer.
 pub fn run(document: &Value) -> String {
     let status = text(document, "status");
@@ -66,7 +74,7 @@ pub fn run(document: &Value) -> String {
         let _ = write!(
             out,
             "\nrule {}: {}, {} in {}",
-            text(rule, "rule"),
+            of_rule(rule),
             counted(families, "family", "families"),
             counted(rows, row, rows_of),
             counted(batches, "batch", "batches")

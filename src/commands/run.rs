@@ -82,6 +82,7 @@ pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
     let keys = (!args.keys.is_empty()).then(|| Value::from(args.keys.clone()));
     let options = super::options([
         ("rule", text(&args.rule)),
+        ("of", text(&args.of)),
         ("to", text(&args.to)),
         ("calculated", base),
         ("default", text(&args.default)),

@@ -177,7 +177,7 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         members,
         ended,
         references,
-        stamp,
+        stamps,
     } = timed;
     let mut found: Vec<&mut String> = Vec::new();
     for member in members {
@@ -193,28 +193,37 @@ fn of_timed(timed: &mut Timed) -> Vec<&mut String> {
         } = reference;
         found.extend([table, column]);
     }
-    found.extend(stamp.iter_mut().flat_map(of_stamp));
+    found.extend(stamps.iter_mut().flat_map(of_stamp));
     found
 }
 
 fn of_stamp(stamp: &mut Stamp) -> Vec<&mut String> {
     let Stamp {
+        of: _,
+        root: _,
+        candidates,
+        family,
         start,
+        ended,
         per,
-        definition,
+        source,
         own,
         named: _,
         untouched,
     } = stamp;
-    let mut found = vec![&mut start.name, &mut per.name];
-    found.extend(of_definition(definition));
+    let mut found = vec![&mut start.name, &mut ended.name, &mut per.name];
+    found.extend(of_conditions(candidates));
+    found.extend(family);
+    found.extend(of_source(source));
     for own in own {
         let Own {
             table: _,
             column,
             through: _,
+            of_root,
         } = own;
         found.push(column);
+        found.extend(of_root);
     }
     found.extend(untouched.iter_mut().flat_map(|(_, columns)| columns));
     found
@@ -262,11 +271,15 @@ fn of_retention(retention: &mut Retention) -> Vec<&mut String> {
     } = retention;
     let mut found: Vec<&mut String> = Vec::new();
     found.extend(of_columns(per));
-    match source {
-        Some(Source::Definition(definition)) => found.extend(of_definition(definition)),
-        Some(Source::Values(_)) | None => {}
-    }
+    found.extend(source.iter_mut().flat_map(of_source));
     found
+}
+
+fn of_source(source: &mut Source) -> Vec<&mut String> {
+    match source {
+        Source::Definition(definition) => of_definition(definition).into(),
+        Source::Values(_) => Vec::new(),
+    }
 }
 
 fn of_definition(definition: &mut Definition) -> [&mut String; 3] {
@@ -295,7 +308,7 @@ part_ = { key = "id_ integer", parents = ["root_id_ -> root_.id_"] }
 leaf_ = { parents = ["part_id_ -> part_.id_", "a_, b_ -> root_(a_, b_)"], indexed = ["a_, b_"] }
 link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"] }
 dated_ = { key = "id_ integer" }
-below_ = { parents = ["dated_id_ -> dated_.id_"] }
+below_ = { key = "id_ integer", parents = ["dated_id_ -> dated_.id_"] }
 state_ = { key = "a_ integer, b_ integer" }
 [ignore]
 other_ = "left alone"
@@ -323,7 +336,7 @@ time = "due_"
 end_time = "over_"
 tables = ["below_: dated_id_", "dated_"]
 references = ["outer_: dated_id_ -> dated_"]
-stamp = { start = "began_", per = "kind_id_", from = "kinds_: id_ -> keep_ days", own = ["below_: dated_id_"], untouched = ["below_: seen_"] }
+stamp = { start = "began_", per = "kind_id_", from = "kinds_: id_ -> keep_ days", own = ["below_: dated_id_"], untouched = ["below_: seen_"], of = { others = { root = "below_", candidates = { none_ = { null = true } }, family = "top_id_", start = "first_", end_time = "last_", per = "sort_id_", from = "sorts_: id_ -> keep_ days", own = ["dated_: one_ -> below_.two_"] } } }
 retention = { minimum = "1d" }
 [rules.expiring]
 strategy = "expiry"

@@ -78,13 +78,17 @@ pub(super) fn spec_name(name: Option<&Text>, diagnostics: &mut Vec<Diagnostic>) 
 
 /// Checks a rule's name.
 pub(super) fn rule_name(name: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    routine_name(name, "a rule", diagnostics);
+}
+
+fn routine_name(name: &Text, what: &str, diagnostics: &mut Vec<Diagnostic>) {
     let text = name.get_ref();
     let legal = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_';
     if !text.starts_with(|sign: char| sign.is_ascii_lowercase()) || !text.chars().all(legal) {
         diagnostics.push(Diagnostic::error(
             "invalid-rule-name",
             name.span(),
-            format!("`{}` cannot name a rule", text.escape_debug()),
+            format!("`{}` cannot name {what}", text.escape_debug()),
             "begin with a lower-case letter and use only lower-case letters, digits and `_`",
         ));
     } else if text.len() > LONGEST_RULE_NAME {
@@ -93,6 +97,21 @@ pub(super) fn rule_name(name: &Text, diagnostics: &mut Vec<Diagnostic>) {
             name.span(),
             format!("the rule's name has {} characters", text.len()),
             format!("use at most {LONGEST_RULE_NAME}: routines and indexes are named after it"),
+        ));
+    }
+}
+
+/// Checks the name of a stamp of a rule: both together name its routines.
+pub(super) fn stamp_name(rule: &Text, name: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let before = diagnostics.len();
+    routine_name(name, "a stamp", diagnostics);
+    let length = rule.get_ref().len() + 1 + name.get_ref().len();
+    if diagnostics.len() == before && length > LONGEST_RULE_NAME {
+        diagnostics.push(Diagnostic::error(
+            "invalid-rule-name",
+            name.span(),
+            format!("with that of its rule, the name has {length} characters"),
+            format!("use at most {LONGEST_RULE_NAME}: its routines are named after both"),
         ));
     }
 }

@@ -70,10 +70,37 @@ pub(super) fn resolve(
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Rule> {
+    check_stamp_names(spec, diagnostics);
     in_file_order(&spec.rules)
         .into_iter()
         .filter_map(|(name, rule)| self::rule(spec, text, name, rule, tables, diagnostics))
         .collect()
+}
+
+/// Routines are named after the rule and the stamp: `a_b` of rule `c` is not told from `a` of rule `c_b`.
+fn check_stamp_names(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) {
+    let mut taken: BTreeMap<String, Span> = BTreeMap::new();
+    for (rule, written) in in_file_order(&spec.rules) {
+        let Some(stamp) = &written.stamp else {
+            continue;
+        };
+        let others = in_file_order(&stamp.get_ref().of).into_iter();
+        let others = others.map(|(name, _)| {
+            (
+                format!("{}_{}", rule.get_ref(), name.get_ref()),
+                name.span(),
+            )
+        });
+        for (name, span) in [(rule.get_ref().clone(), rule.span())]
+            .into_iter()
+            .chain(others)
+        {
+            match taken.get(&name) {
+                Some(first) => diagnostics.push(names::twice(&name, span, first.clone())),
+                None => drop(taken.insert(name, span)),
+            }
+        }
+    }
 }
 
 fn rule(

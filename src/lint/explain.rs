@@ -243,7 +243,7 @@ be 0, and all but `lock_timeout` count whole seconds. A `lock_timeout` of 0 woul
         "own-through-nothing",
         "\
 `own` finds rows that name no instance themselves through the rows of another table that do. That table must be listed, \
-too, with the column that names the instance.",
+too, with the column that names the instance. Only of the root table can a row name another column than the key.",
     ),
     (
         "parent-before-child",

@@ -2,27 +2,57 @@
 
 use serde::Serialize;
 
-use super::{escaped, home, local};
+use super::{RuleView, escaped, home, id_type, key_pattern, least_key, local, within_range};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Stamp, TableId, Timed};
+use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Source, Stamp, TableId, Timed};
 
 /// A definition that says more days than a hundred years has, or less than none, means for ever.
 const LONGEST: i64 = 36_525 * 86_400;
 
-/// What the template of a stamp has beside [`super::RuleView`] and [`super::timed::TimedView`].
+/// What the template of a stamp has: fields of the name of a field of [`RuleView`] mean the same.
 #[derive(Serialize)]
 pub(super) struct StampView {
+    /// What its routines begin with, and the rule in the ledger.
+    pub(super) name: String,
+    literal: String,
+    batch_setting: &'static str,
+    /// Whether the option `of` names it; what tells it from all others, as a literal.
+    pub(super) of: bool,
+    pub(super) whole_name: String,
+    /// The time that is set.
+    end_time: String,
+    end_time_name: String,
+    time_type: &'static str,
+    table: String,
+    table_name: String,
+    table_literal: String,
+    key: String,
+    key_name: String,
+    key_type: &'static str,
+    id_type: &'static str,
+    key_pattern: String,
+    key_within_range: String,
+    first_key: String,
+    /// The key of the family of row `r`; the column that names it, empty where each row is a family.
+    family_of_root: String,
+    root_column: String,
+    /// Whether the rows of a family are others than those of its instances.
+    by_family: bool,
+    /// What row `r` must be; the same of row `f`, each after an AND.
+    conditions: Vec<String>,
+    and_of_others: String,
     /// The columns of the root table: when a row began and ended, and what names its definition.
     start: String,
     ended: String,
     per: String,
     per_name: String,
-    /// The definitions, and the column that `per` names.
+    /// The definitions, and the column that `per` names; empty where the spec itself says how long.
     definition: String,
     definition_name: String,
     definition_key: String,
-    /// What row `d` of them says, whether that is a time to live, and that one in seconds.
+    /// What row `d` of them says, whether that is a time to live, and that one in seconds. Where there are none: the
+    /// seconds of row `b`, or NULL.
     says: String,
     ends: String,
     seconds: String,
@@ -40,7 +70,8 @@ struct StepView {
     table: String,
     table_name: String,
     table_literal: String,
-    /// What finds the rows of whole families, and those of single instances.
+    /// What finds the rows in any case, those of whole families, and those of single instances.
+    always: Vec<ChangeView>,
     whole: Vec<ChangeView>,
     own: Vec<ChangeView>,
     /// The columns that are set to what they are, so that the server does not set them.
@@ -48,7 +79,7 @@ struct StepView {
 }
 
 /// How rows `t` are found from row `w`, which has the key of a family or an instance (`id`), its `family`, and the removal time.
-#[derive(Serialize, Clone)]
+#[derive(Serialize, Clone, PartialEq, Eq)]
 struct ChangeView {
     why: String,
     joins: Vec<JoinView>,
@@ -56,31 +87,51 @@ struct ChangeView {
 }
 
 /// A table between, with the condition for its row.
-#[derive(Serialize, Clone)]
+#[derive(Serialize, Clone, PartialEq, Eq)]
 struct JoinView {
     table: String,
     alias: &'static str,
     on: String,
 }
 
-pub(super) fn view(
+/// The rules whose removal times can be set anew.
+pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
+    graph.rules.iter().filter(|rule| !rule.stamps().is_empty())
+}
+
+/// Everything whose removal times can be set anew, rule by rule.
+pub(super) fn views(graph: &Graph, rules: &[RuleView], dialect: Dialect) -> Vec<StampView> {
+    let rules = graph.rules.iter().zip(rules);
+    rules
+        .flat_map(|(rule, view)| views_of(graph, rule, view, dialect))
+        .collect()
+}
+
+fn views_of(graph: &Graph, rule: &Rule, of: &RuleView, dialect: Dialect) -> Vec<StampView> {
+    let timed = rule.timed.iter();
+    let stamps = timed.flat_map(|timed| timed.stamps.iter().map(move |stamp| (timed, stamp)));
+    stamps
+        .map(|(timed, stamp)| view(graph, rule, of, timed, stamp, dialect))
+        .collect()
+}
+
+fn view(
     graph: &Graph,
     rule: &Rule,
+    of: &RuleView,
     timed: &Timed,
     stamp: &Stamp,
     dialect: Dialect,
 ) -> StampView {
-    let says = format!("d.{}", dialect.ident(&stamp.definition.column));
     let finder = Finder {
         graph,
-        rule,
         timed,
         stamp,
         dialect,
     };
-    let steps: Vec<StepView> = timed
-        .members
-        .iter()
+    let steps: Vec<StepView> = finder
+        .members()
+        .into_iter()
         .filter_map(|member| finder.step(member))
         .enumerate()
         .map(|(index, step)| StepView {
@@ -88,23 +139,52 @@ pub(super) fn view(
             ..step
         })
         .collect();
+    let table = graph.table(stamp.root);
+    let key = &table.key[0];
+    let family = stamp.family.as_ref().map(|column| dialect.ident(column));
+    let named = |separator: &str| match &stamp.of {
+        Some(name) => format!("{}{separator}{name}", rule.name),
+        None => rule.name.clone(),
+    };
+    let conditions = |row: &'static str| {
+        let conditions = stamp.candidates.iter();
+        conditions.map(move |condition| dialect.condition_of(row, condition))
+    };
+    let source = SourceView::of(graph, stamp, dialect);
     StampView {
+        name: named("_"),
+        literal: dialect.text(&rule.name),
+        batch_setting: of.batch_setting,
+        of: stamp.of.is_some(),
+        whole_name: dialect.text(&named(".")),
+        end_time: dialect.ident(&rule.end_time.name),
+        end_time_name: escaped(dialect, &rule.end_time.name),
+        time_type: dialect.kind(rule.end_time.kind),
+        table: finder.qualified(stamp.root),
+        table_name: escaped(dialect, &table.name),
+        table_literal: dialect.text(&table.name),
+        key: dialect.ident(&key.name),
+        key_name: escaped(dialect, &key.name),
+        key_type: dialect.kind(key.kind),
+        id_type: id_type(dialect, key.kind),
+        key_pattern: dialect.text(&key_pattern(dialect, key.kind)),
+        key_within_range: within_range(key.kind, "p_key"),
+        first_key: least_key(dialect, key.kind),
+        family_of_root: family_of(family.as_deref(), &dialect.ident(&key.name), dialect),
+        by_family: family.is_some() || steps.iter().any(|step| step.always.is_empty()),
+        root_column: family.unwrap_or_default(),
+        conditions: conditions("r").collect(),
+        and_of_others: conditions("f").map(|it| format!(" AND {it}")).collect(),
         start: dialect.ident(&stamp.start.name),
-        ended: timed
-            .ended
-            .as_ref()
-            .map_or(String::new(), |ended| dialect.ident(&ended.name)),
+        ended: dialect.ident(&stamp.ended.name),
         per: dialect.ident(&stamp.per.name),
         per_name: escaped(dialect, &stamp.per.name),
-        definition: dialect.qualified(home(graph, dialect), &stamp.definition.table),
-        definition_name: escaped(dialect, &stamp.definition.table),
-        definition_key: dialect.ident(&stamp.definition.key.name),
-        ends: format!("{says} BETWEEN 0 AND {}", LONGEST / stamp.definition.unit),
-        seconds: match dialect {
-            Dialect::Postgres => format!("{says}::bigint * {}", stamp.definition.unit),
-            Dialect::Mysql | Dialect::Mariadb => format!("{says} * {}", stamp.definition.unit),
-        },
-        says,
+        definition: source.table,
+        definition_name: source.name,
+        definition_key: source.key,
+        says: source.says,
+        ends: source.ends,
+        seconds: source.seconds,
         to: match (dialect, rule.end_time.kind) {
             (Dialect::Postgres, Kind::Timestamptz) => {
                 "(p_options ->> 'to')::timestamptz".to_owned()
@@ -120,36 +200,129 @@ pub(super) fn view(
     }
 }
 
+/// The key of the family of row `r` of a root table.
+fn family_of(column: Option<&str>, key: &str, dialect: Dialect) -> String {
+    match (column, dialect) {
+        (None, _) => format!("r.{key}"),
+        (Some(column), Dialect::Postgres) => format!("coalesce(r.{column}, r.{key})"),
+        (Some(column), _) => format!("COALESCE(r.{column}, r.{key})"),
+    }
+}
+
+/// What says how long a family is kept; see [`StampView`].
+#[derive(Default)]
+struct SourceView {
+    table: String,
+    name: String,
+    key: String,
+    says: String,
+    ends: String,
+    seconds: String,
+}
+
+impl SourceView {
+    fn of(graph: &Graph, stamp: &Stamp, dialect: Dialect) -> SourceView {
+        match &stamp.source {
+            Source::Definition(definition) => {
+                let says = format!("d.{}", dialect.ident(&definition.column));
+                SourceView {
+                    table: dialect.qualified(home(graph, dialect), &definition.table),
+                    name: escaped(dialect, &definition.table),
+                    key: dialect.ident(&definition.key.name),
+                    ends: format!("{says} BETWEEN 0 AND {}", LONGEST / definition.unit),
+                    seconds: match dialect {
+                        Dialect::Postgres => format!("{says}::bigint * {}", definition.unit),
+                        Dialect::Mysql | Dialect::Mariadb => {
+                            format!("{says} * {}", definition.unit)
+                        }
+                    },
+                    says,
+                }
+            }
+            Source::Values(values) => {
+                let cases = values.iter().map(|(value, seconds)| {
+                    let value = match stamp.per.kind {
+                        Kind::Smallint | Kind::Integer | Kind::Bigint => value.clone(),
+                        _ => dialect.text(value),
+                    };
+                    format!(" WHEN {value} THEN {seconds}")
+                });
+                let cases: String = cases.collect();
+                let per = dialect.ident(&stamp.per.name);
+                SourceView {
+                    says: format!("CASE b.{per}{cases} END"),
+                    ..SourceView::default()
+                }
+            }
+        }
+    }
+}
+
 /// What finds the rows of a stamp.
 struct Finder<'a> {
     graph: &'a Graph,
-    rule: &'a Rule,
     timed: &'a Timed,
     stamp: &'a Stamp,
     dialect: Dialect,
 }
 
-impl Finder<'_> {
+/// Whose rows are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Those that name the root of a family of the rule.
+    Family,
+    /// Those of row `w` of the root table.
+    Own,
+    /// Those of the rows of the root table that name row `w` as the root of their family.
+    Below,
+}
+
+impl<'a> Finder<'a> {
+    /// The tables in the order in which their rows are changed: that of the rule, and the root table last.
+    fn members(&self) -> Vec<&'a Member> {
+        let mut members: Vec<&Member> = self.timed.members.iter().collect();
+        if self.stamp.of.is_some() {
+            members.sort_by_key(|member| member.table == self.stamp.root);
+        }
+        members
+    }
+
+    /// What the rows of a whole family are.
+    fn of_whole(&self) -> &'static [Whose] {
+        match (&self.stamp.of, &self.stamp.family) {
+            (None, _) => &[Whose::Family],
+            (Some(_), None) => &[Whose::Own],
+            (Some(_), Some(_)) => &[Whose::Own, Whose::Below],
+        }
+    }
+
     /// A table of the rule, unless a stamp never comes to its rows.
     fn step(&self, member: &Member) -> Option<StepView> {
         let dialect = self.dialect;
         let name = &self.graph.table(member.table).name;
-        let (whole, own) = if member.table == self.rule.root {
-            self.roots(member)
-        } else {
-            let mut whole: Vec<ChangeView> = self.of_family(member, "t").into_iter().collect();
-            whole.extend(self.named_by(member, false));
-            let mut own: Vec<ChangeView> = self.own(member.table, "t").into_iter().collect();
-            own.extend(self.named_by(member, true));
-            (whole, own)
+        let found = |whose: &[Whose]| -> Vec<ChangeView> {
+            let rows = whose.iter().flat_map(|it| self.rows(member, *it, "t"));
+            let named = whose.iter().flat_map(|it| self.named_by(member, *it));
+            rows.chain(named).collect()
         };
+        let (mut whole, mut own) = (found(self.of_whole()), found(&[Whose::Own]));
+        if member.table == self.stamp.root && self.stamp.of.is_none() {
+            whole = self.roots(member, &own[0]);
+        }
+        let mut always = Vec::new();
+        if whole == own {
+            always = std::mem::take(&mut whole);
+            own = Vec::new();
+        }
+        let is_found = !always.is_empty() || !whole.is_empty() || !own.is_empty();
         let untouched = self.stamp.untouched.iter();
         let untouched = untouched.filter(|(table, _)| *table == member.table);
-        (!whole.is_empty() || !own.is_empty()).then(|| StepView {
+        is_found.then(|| StepView {
             position: 0,
             table: self.qualified(member.table),
             table_name: escaped(dialect, name),
             table_literal: dialect.text(name),
+            always,
             whole,
             own,
             untouched: untouched
@@ -159,124 +332,166 @@ impl Finder<'_> {
         })
     }
 
-    /// The rows of the root table: a root need not name itself.
-    fn roots(&self, member: &Member) -> (Vec<ChangeView>, Vec<ChangeView>) {
-        let key = self.key(self.rule.root);
-        let change = |why: &str, on: String| ChangeView {
-            why: why.to_owned(),
-            joins: Vec::new(),
-            on,
-        };
-        let own = change("The instances themselves.", format!("t.{key} = w.id"));
-        let mut whole: Vec<ChangeView> = self.of_family(member, "t").into_iter().collect();
+    /// The rows of the rule's root table that are of a family: a root need not name itself.
+    fn roots(&self, member: &Member, own: &ChangeView) -> Vec<ChangeView> {
+        let mut whole = self.rows(member, Whose::Family, "t");
         match whole.first() {
             Some(family) if family.on != own.on => {
                 let column = self.dialect.ident(&member.family[0]);
-                whole.push(change(
-                    "A root that does not name itself.",
-                    format!("t.{key} = w.id AND t.{column} IS NULL"),
-                ));
+                whole.push(ChangeView {
+                    why: "A root that does not name itself.".to_owned(),
+                    joins: Vec::new(),
+                    on: format!("{} AND t.{column} IS NULL", own.on),
+                });
             }
             _ => whole = vec![own.clone()],
         }
-        (whole, vec![own])
+        whole
     }
 
-    /// The rows of a whole family, as row `alias`.
-    fn of_family(&self, member: &Member, alias: &str) -> Option<ChangeView> {
-        let column = member.family.first()?;
-        Some(ChangeView {
-            why: "The rows of the family.".to_owned(),
-            joins: Vec::new(),
-            on: format!("{alias}.{} = w.id", self.dialect.ident(column)),
-        })
-    }
-
-    /// The rows of one instance, as row `alias`.
-    fn own(&self, table: TableId, alias: &str) -> Option<ChangeView> {
-        let Own {
-            column, through, ..
-        } = self.stamp.own.iter().find(|own| own.table == table)?;
-        let column = self.dialect.ident(column);
-        let between = through.and_then(|between| {
-            let own = self.stamp.own.iter().find(|own| own.table == between)?;
-            Some((between, self.dialect.ident(&own.column)))
-        });
-        Some(match between {
-            None => ChangeView {
-                why: "The rows of the instance.".to_owned(),
-                joins: Vec::new(),
-                on: format!("{alias}.{column} = w.id"),
-            },
-            Some((between, names)) => ChangeView {
-                why: format!(
-                    "The rows that name one of the instance in {}.",
-                    escaped(self.dialect, &self.graph.table(between).name)
+    /// The rows of a table that name whose they are, as row `alias`.
+    fn rows(&self, member: &Member, whose: Whose, alias: &str) -> Vec<ChangeView> {
+        let change = |why: &str, joins: Vec<JoinView>, on: String| ChangeView {
+            why: why.to_owned(),
+            joins,
+            on,
+        };
+        if whose == Whose::Family {
+            let column = member.family.first();
+            let on = column.map(|column| format!("{alias}.{} = w.id", self.dialect.ident(column)));
+            return on
+                .map(|on| change("The rows of the family.", Vec::new(), on))
+                .into_iter()
+                .collect();
+        }
+        let family = self.stamp.family.as_ref().map(|it| self.dialect.ident(it));
+        let family = family.unwrap_or_default();
+        let key = self.key(self.stamp.root);
+        if member.table == self.stamp.root {
+            return vec![match whose {
+                Whose::Below => change(
+                    "Those that name it as the root of their family.",
+                    Vec::new(),
+                    format!("{alias}.{family} = w.id"),
                 ),
-                joins: vec![JoinView {
-                    table: self.qualified(between),
-                    alias: "o",
-                    on: format!("o.{names} = w.id"),
-                }],
-                on: format!("{alias}.{column} = o.{}", self.key(between)),
-            },
-        })
+                _ => change(
+                    "The instances themselves.",
+                    Vec::new(),
+                    format!("{alias}.{key} = w.id"),
+                ),
+            }];
+        }
+        let below = (whose == Whose::Below).then(|| JoinView {
+            table: self.qualified(self.stamp.root),
+            alias: "m",
+            on: format!("m.{family} = w.id"),
+        });
+        let (whom, instance) = match whose {
+            Whose::Below => ("one below it", format!("m.{key}")),
+            _ => ("the instance", "w.id".to_owned()),
+        };
+        let own = self.stamp.own.iter();
+        own.filter(|own| own.table == member.table)
+            .map(|own| {
+                let mut joins: Vec<JoinView> = below.iter().cloned().collect();
+                let between = self.between(own, &instance);
+                let why = match (&between, &own.of_root) {
+                    (None, _) => format!("The rows of {whom}."),
+                    (Some(_), Some(column)) => format!(
+                        "The rows that name {} of {whom}.",
+                        escaped(self.dialect, column)
+                    ),
+                    (Some((table, ..)), None) => format!(
+                        "The rows that name one of {whom} in {}.",
+                        escaped(self.dialect, &self.graph.table(*table).name)
+                    ),
+                };
+                let named = match between {
+                    None => instance.clone(),
+                    Some((table, on, column)) => {
+                        joins.push(JoinView {
+                            table: self.qualified(table),
+                            alias: "o",
+                            on,
+                        });
+                        format!("o.{column}")
+                    }
+                };
+                change(
+                    &why,
+                    joins,
+                    format!("{alias}.{} = {named}", self.dialect.ident(&own.column)),
+                )
+            })
+            .collect()
+    }
+
+    /// The table between a row and its instance, what its row `o` must be, and the column of it that the row names.
+    fn between(&self, own: &Own, instance: &str) -> Option<(TableId, String, String)> {
+        if let Some(column) = &own.of_root {
+            let root = self.stamp.root;
+            let on = format!("o.{} = {instance}", self.key(root));
+            return Some((root, on, self.dialect.ident(column)));
+        }
+        let between = own.through?;
+        let mut owns = self.stamp.own.iter();
+        let names = owns.find(|own| own.table == between)?;
+        let on = format!("o.{} = {instance}", self.dialect.ident(&names.column));
+        Some((between, on, self.key(between)))
     }
 
     /// The rows that others name, by each of these: where a row says itself of which family it is, it is of no other.
-    fn named_by(&self, member: &Member, own: bool) -> Vec<ChangeView> {
+    fn named_by(&self, member: &Member, whose: Whose) -> Vec<ChangeView> {
         if !self.stamp.named.contains(&member.table) {
             return Vec::new();
         }
+        let in_rule = whose == Whose::Own && self.stamp.of.is_none();
         let family = member.family.first().map(|column| {
             let column = self.dialect.ident(column);
-            match own {
+            match in_rule {
                 true => format!(" AND (t.{column} IS NULL OR t.{column} = w.family)"),
                 false => format!(" AND t.{column} IS NULL"),
             }
         });
         let mut found = Vec::new();
         for referrer in &self.timed.members {
-            let rows = match own {
-                true => self.own(referrer.table, "r"),
-                false => self.of_family(referrer, "r"),
-            };
-            let Some(rows) = rows else { continue };
             let table = self.graph.table(referrer.table);
-            let edges = table
-                .edges
-                .iter()
-                .filter(|edge| edge.parent == member.table && edge.action == Action::Delete);
-            for edge in edges {
-                let mut joins = rows.joins.clone();
-                joins.push(JoinView {
-                    table: self.qualified(referrer.table),
-                    alias: "r",
-                    on: rows.on.clone(),
-                });
-                let same: Vec<String> = edge
-                    .pairs()
-                    .map(|(column, named)| {
-                        format!(
-                            "t.{} = r.{}",
-                            self.dialect.ident(&named.name),
-                            self.dialect.ident(&column.name)
-                        )
-                    })
-                    .collect();
-                found.push(ChangeView {
-                    why: format!(
-                        "What these rows name in {}.{}.",
-                        escaped(self.dialect, &table.name),
-                        escaped(self.dialect, &edge.columns())
-                    ),
-                    joins,
-                    on: format!(
-                        "{}{}",
-                        same.join(" AND "),
-                        family.as_deref().unwrap_or_default()
-                    ),
-                });
+            for rows in self.rows(referrer, whose, "r") {
+                let edges = table
+                    .edges
+                    .iter()
+                    .filter(|edge| edge.parent == member.table && edge.action == Action::Delete);
+                for edge in edges {
+                    let mut joins = rows.joins.clone();
+                    joins.push(JoinView {
+                        table: self.qualified(referrer.table),
+                        alias: "r",
+                        on: rows.on.clone(),
+                    });
+                    let same: Vec<String> = edge
+                        .pairs()
+                        .map(|(column, named)| {
+                            format!(
+                                "t.{} = r.{}",
+                                self.dialect.ident(&named.name),
+                                self.dialect.ident(&column.name)
+                            )
+                        })
+                        .collect();
+                    found.push(ChangeView {
+                        why: format!(
+                            "What these rows name in {}.{}.",
+                            escaped(self.dialect, &table.name),
+                            escaped(self.dialect, &edge.columns())
+                        ),
+                        joins,
+                        on: format!(
+                            "{}{}",
+                            same.join(" AND "),
+                            family.as_deref().unwrap_or_default()
+                        ),
+                    });
+                }
             }
         }
         found
@@ -299,19 +514,19 @@ pub(super) fn columns(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<St
     let mut columns = Vec::new();
     for rule in &graph.rules {
         let Some(timed) = &rule.timed else { continue };
-        let Some(stamp) = &timed.stamp else { continue };
-        let finder = Finder {
-            graph,
-            rule,
-            timed,
-            stamp,
-            dialect,
-        };
-        let member = timed.members.iter().find(|member| member.table == table);
-        if let Some(step) = member.and_then(|member| finder.step(member)) {
-            columns.push(dialect.ident(&rule.end_time.name));
-            if dialect != Dialect::Postgres {
-                columns.extend(step.untouched);
+        for stamp in &timed.stamps {
+            let finder = Finder {
+                graph,
+                timed,
+                stamp,
+                dialect,
+            };
+            let member = timed.members.iter().find(|member| member.table == table);
+            if let Some(step) = member.and_then(|member| finder.step(member)) {
+                columns.push(dialect.ident(&rule.end_time.name));
+                if dialect != Dialect::Postgres {
+                    columns.extend(step.untouched);
+                }
             }
         }
     }
@@ -321,44 +536,55 @@ pub(super) fn columns(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<St
 }
 
 /// The statements that find rows, with literals in place of variables.
-pub(super) fn probes(graph: &Graph, rule: &Rule, view: &StampView, dialect: Dialect) -> Vec<Probe> {
+pub(super) fn probes(graph: &Graph, rule: &Rule, of: &RuleView, dialect: Dialect) -> Vec<Probe> {
     let mut probes = Vec::new();
     let time = dialect.ident(&rule.end_time.name);
-    let one = match graph.table(rule.root).key[0].kind {
-        Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
-        Kind::Varchar => "'a'",
-        _ => "1",
-    };
-    for step in &view.steps {
-        for change in step.whole.iter().chain(&step.own) {
-            let literal = |text: &str| text.replace("w.id", one).replace("w.family", one);
-            let mut from = String::new();
-            for join in &change.joins {
-                from += &match dialect {
-                    Dialect::Postgres => {
-                        format!("{} AS {} CROSS JOIN ", join.table, join.alias)
-                    }
-                    Dialect::Mysql | Dialect::Mariadb => {
-                        format!("{} AS {} STRAIGHT_JOIN ", join.table, join.alias)
-                    }
-                };
+    let views = views_of(graph, rule, of, dialect);
+    for (stamp, view) in rule.stamps().iter().zip(&views) {
+        let one = match graph.table(stamp.root).key[0].kind {
+            Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
+            Kind::Varchar => "'a'",
+            _ => "1",
+        };
+        for step in &view.steps {
+            for change in step.always.iter().chain(&step.whole).chain(&step.own) {
+                probes.push(probe(view, step, change, &time, one, dialect));
             }
-            let mut conditions: Vec<String> =
-                change.joins.iter().map(|join| literal(&join.on)).collect();
-            conditions.push(literal(&change.on));
-            probes.push(Probe {
-                what: format!(
-                    "rule {}: stamp {} by {}",
-                    rule.name, step.table_name, change.on
-                ),
-                table: step.table_name.clone(),
-                sql: format!(
-                    "SELECT t.{time} FROM {from}{} AS t WHERE {}",
-                    step.table,
-                    conditions.join(" AND ")
-                ),
-            });
         }
     }
     probes
+}
+
+fn probe(
+    view: &StampView,
+    step: &StepView,
+    change: &ChangeView,
+    time: &str,
+    one: &str,
+    dialect: Dialect,
+) -> Probe {
+    let literal = |text: &str| text.replace("w.id", one).replace("w.family", one);
+    let mut from = String::new();
+    for join in &change.joins {
+        from += &match dialect {
+            Dialect::Postgres => format!("{} AS {} CROSS JOIN ", join.table, join.alias),
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("{} AS {} STRAIGHT_JOIN ", join.table, join.alias)
+            }
+        };
+    }
+    let mut conditions: Vec<String> = change.joins.iter().map(|join| literal(&join.on)).collect();
+    conditions.push(literal(&change.on));
+    Probe {
+        what: format!(
+            "rule {}: stamp {} by {}",
+            view.name, step.table_name, change.on
+        ),
+        table: step.table_name.clone(),
+        sql: format!(
+            "SELECT t.{time} FROM {from}{} AS t WHERE {}",
+            step.table,
+            conditions.join(" AND ")
+        ),
+    }
 }

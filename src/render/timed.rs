@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
-use super::stamp::{self, StampView};
+use super::stamp;
 use super::{RuleView, escaped, home, keys, local};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -64,8 +64,6 @@ pub(super) struct TimedView {
     references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
     twins: Vec<String>,
-    /// How removal times can be set anew.
-    pub(super) stamp: Option<StampView>,
 }
 
 /// A table of the rule; conditions are about its row `t`.
@@ -248,10 +246,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|number| format!("work_keep_{number}"))
             .collect(),
         members,
-        stamp: timed
-            .stamp
-            .as_ref()
-            .map(|it| stamp::view(graph, rule, timed, it, dialect)),
         references: timed
             .references
             .iter()
@@ -563,8 +557,6 @@ pub(super) fn probes(
             ),
         });
     }
-    if let Some(view) = &timed.stamp {
-        probes.extend(stamp::probes(graph, rule, view, dialect));
-    }
+    probes.extend(stamp::probes(graph, rule, view, dialect));
     probes
 }

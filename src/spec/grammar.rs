@@ -88,7 +88,7 @@ pub struct MemberText {
     pub columns: Vec<Text>,
 }
 
-/// `table: column`, or `table: column -> other_table`.
+/// `table: column`, `table: column -> other_table`, or `table: column -> other_table.other_column`.
 #[derive(Clone, Debug)]
 pub struct OwnText {
     /// The table.
@@ -97,6 +97,8 @@ pub struct OwnText {
     pub column: Text,
     /// The other table.
     pub through: Option<Text>,
+    /// Its column; its key if left out.
+    pub named: Option<Text>,
 }
 
 /// `table: key -> column unit`.
@@ -272,7 +274,7 @@ pub fn reference(text: &str, whole: &Text) -> Result<LinkText, Box<Diagnostic>> 
     })
 }
 
-/// Reads `table: column`, or `table: column -> other_table`.
+/// Reads `table: column`, `table: column -> other_table`, or `table: column -> other_table.other_column`.
 pub fn own(text: &str, whole: &Text) -> Result<OwnText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(
         text,
@@ -286,11 +288,16 @@ pub fn own(text: &str, whole: &Text) -> Result<OwnText, Box<Diagnostic>> {
         true => Some(cursor.name("a table")?),
         false => None,
     };
+    let named = match through.is_some() && cursor.take(&Token::Dot) {
+        true => Some(cursor.name("a column")?),
+        false => None,
+    };
     cursor.end()?;
     Ok(OwnText {
         table,
         column,
         through,
+        named,
     })
 }
 

@@ -496,6 +496,16 @@ BEGIN
 {%- endif %}
     END IF;
 {%- endfor %}
+{%- for stamp in stamped %}{% if stamp.of %}
+    IF p_rule = {{ stamp.whole_name }} THEN
+        IF p_key REGEXP {{ stamp.key_pattern }} AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = {{ stamp.key_within_range }};
+        END IF;
+        IF NOT v_valid THEN
+            CALL {{ control }}.refuse(CONCAT('not a key of ', {{ stamp.table_literal }}, ': ', QUOTE(p_key)), 'a key is a value of {{ stamp.table_name }}.{{ stamp.key_name }}');
+        END IF;
+    END IF;
+{%- endif %}{% endfor %}
 END;
 
 -- check_scope: a scope is a value of the column by which the rule's policies are set.

@@ -1,15 +1,15 @@
 {% import "macros.sql" as w -%}
 
 {#- Changes the rows t of a step that are found in one way. -#}
-{% macro change(control, rule, step, change) -%}
+{% macro change(control, stamp, step, change) -%}
 -- {{ change.why }}
 UPDATE {{ control }}.work_time AS w
 {%- for join in change.joins %}
 STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
 STRAIGHT_JOIN {{ step.table }} AS t ON {{ change.on }}
-SET t.{{ rule.end_time }} = w.due{% for column in step.untouched %}, t.{{ column }} = t.{{ column }}{% endfor %}
-WHERE NOT t.{{ rule.end_time }} <=> w.due;
+SET t.{{ stamp.end_time }} = w.due{% for column in step.untouched %}, t.{{ column }} = t.{{ column }}{% endfor %}
+WHERE NOT t.{{ stamp.end_time }} <=> w.due;
 SET v_rows = v_rows + ROW_COUNT();
 {%- endmacro change -%}
 {{ w::session() }}
@@ -66,12 +66,15 @@ SQL SECURITY DEFINER
 COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body @body@]'
 BEGIN
     DECLARE v_text    longtext;
+{%- if stamps_of %}
+    DECLARE v_of      longtext;
+{%- endif %}
     DECLARE v_flag    boolean;
     DECLARE v_to      datetime(6);
     DECLARE v_seconds bigint;
     DECLARE v_count   integer;
     DECLARE v_place   integer DEFAULT 0;
-    CALL {{ control }}.check_options(p_options, '["rule", "to", "calculated", "default", "clear", "key", "missing", "all", "hierarchical", "chunk", "time_budget", "dry_run"]');
+    CALL {{ control }}.check_options(p_options, '["rule", "to", "calculated", "default", "clear", "key", "missing", "all", "hierarchical", "chunk", "time_budget", "dry_run"{% if stamps_of %}, "of"{% endif %}]');
     CALL {{ control }}.option_of(p_options, 'rule', v_text);
 {%- if stamps == 1 %}
     SET v_text = COALESCE(v_text, {{ stamp_literals }});
@@ -80,6 +83,12 @@ BEGIN
         CALL {{ control }}.refuse(CONCAT('no such rule with removal times to set: ', QUOTE(v_text)), CONCAT('the rules are: ', CONCAT_WS(', ', {{ stamp_literals }})));
     END IF;
     SET o_rule = v_text;
+{%- if stamps_of %}
+    CALL {{ control }}.option_of(p_options, 'of', v_of);
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.of') AND (CONCAT(o_rule, '.', v_of) IN ({{ stamps_of }})) IS NOT TRUE THEN
+        CALL {{ control }}.refuse(CONCAT('rule ', o_rule, ' has no such removal times to set: ', QUOTE(v_of)), CONCAT('of is the last part of one of these: ', CONCAT_WS(', ', {{ stamps_of }})));
+    END IF;
+{%- endif %}
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') + JSON_CONTAINS_PATH(p_options, 'one', '$.calculated') + JSON_CONTAINS_PATH(p_options, 'one', '$.clear') <> 1 THEN
         CALL {{ control }}.refuse('not one of to, calculated and clear', 'write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"} or {"clear": true}');
     END IF;
@@ -144,7 +153,7 @@ BEGIN
             CALL {{ control }}.refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
         END IF;
         WHILE v_place < v_count DO
-            CALL {{ control }}.check_key(o_rule, JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
+            CALL {{ control }}.check_key({% if stamps_of %}CONCAT_WS('.', o_rule, v_of){% else %}o_rule{% endif %}, JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
             SET v_place = v_place + 1;
         END WHILE;
     END IF;
@@ -154,56 +163,66 @@ BEGIN
     END IF;
 {%- endif %}
 END;
-{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}
--- {{ rule.name }}_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
---# create procedure {{ control }}.{{ rule.name }}_stamp_open
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_open(IN p_options longtext)
+{% for stamp in stamped %}
+-- {{ stamp.name }}_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_open
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_open(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body @body@]'
 BEGIN
+{%- if stamp.root_column %}
     DECLARE v_text   longtext;
     DECLARE v_family boolean;
+{%- endif %}
     DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
+{%- if stamp.root_column %}
     CALL {{ control }}.option_of(p_options, 'hierarchical', v_text);
     SET v_family = COALESCE(v_text <> 'false', true);
+{%- endif %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_todo, {{ control }}.work_named;
     CREATE TEMPORARY TABLE {{ control }}.work_todo (
         position bigint NOT NULL AUTO_INCREMENT,
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
+        {%- if stamp.id_type %}
+        id {{ stamp.id_type }} NOT NULL,
         {%- endif %}
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
-    SELECT r.{{ rule.key }} AS id FROM {{ rule.table }} AS r LIMIT 0;
+    SELECT r.{{ stamp.key }} AS id FROM {{ stamp.table }} AS r LIMIT 0;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
         -- It has the type and the collation of the key.
         CREATE TEMPORARY TABLE {{ control }}.work_named (
-            {%- if rule.id_type %}
-            id {{ rule.id_type }} NOT NULL,
+            {%- if stamp.id_type %}
+            id {{ stamp.id_type }} NOT NULL,
             {%- endif %}
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
-        SELECT r.{{ rule.key }} AS id FROM {{ rule.table }} AS r LIMIT 0;
+        SELECT r.{{ stamp.key }} AS id FROM {{ stamp.table }} AS r LIMIT 0;
         INSERT IGNORE INTO {{ control }}.work_named (id)
         SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
         INSERT INTO {{ control }}.work_todo (id)
-        SELECT DISTINCT IF(v_family, {{ rule.timed.family_of_root }}, r.{{ rule.key }}) AS id
+        SELECT DISTINCT {% if stamp.root_column %}IF(v_family, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
         FROM {{ control }}.work_named AS n
-        STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = n.id
+        STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = n.id
+{%- for condition in stamp.conditions %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
         ORDER BY id;
         DROP TEMPORARY TABLE {{ control }}.work_named;
     ELSE
         INSERT INTO {{ control }}.work_todo (id)
-        SELECT DISTINCT IF(v_family, {{ rule.timed.family_of_root }}, r.{{ rule.key }}) AS id
-        FROM {{ rule.table }} AS r
-        WHERE v_all OR r.{{ rule.end_time }} IS NULL
+        SELECT DISTINCT {% if stamp.root_column %}IF(v_family, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
+        FROM {{ stamp.table }} AS r
+        WHERE {% if stamp.conditions %}({% endif %}v_all OR r.{{ stamp.end_time }} IS NULL{% if stamp.conditions %}){% endif %}
+{%- for condition in stamp.conditions %}
+          AND {{ condition }}
+{%- endfor %}
         ORDER BY id;
     END IF;
 END;
 
--- {{ rule.name }}_stamp_close: the work tables of a stamp go.
---# create procedure {{ control }}.{{ rule.name }}_stamp_close
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_close()
+-- {{ stamp.name }}_stamp_close: the work tables of a stamp go.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_close
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_close()
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables of a stamp. [body @body@]'
 BEGIN
@@ -211,40 +230,40 @@ BEGIN
         {{ control }}.work_todo, {{ control }}.work_named, {{ control }}.work_stamp, {{ control }}.work_member, {{ control }}.work_time, {{ control }}.work_skip;
 END;
 
--- {{ rule.name }}_stamp_work: the work tables of one batch, empty.
---# create procedure {{ control }}.{{ rule.name }}_stamp_work
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_work()
+-- {{ stamp.name }}_stamp_work: the work tables of one batch, empty.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_work
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of {{ rule.table_name }}. [body @body@]'
+COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of {{ stamp.table_name }}. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_stamp, {{ control }}.work_member, {{ control }}.work_time, {{ control }}.work_skip;
-    -- What the batch is about, and the rows of {{ rule.table_name }} that it locks, with their family.
+    -- What the batch is about, and the rows of {{ stamp.table_name }} that it locks, with their family.
     CREATE TEMPORARY TABLE {{ control }}.work_stamp (
         position bigint NOT NULL DEFAULT 0,
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
+        {%- if stamp.id_type %}
+        id {{ stamp.id_type }} NOT NULL,
         {%- endif %}
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT r.{{ rule.key }} AS id FROM {{ rule.table }} AS r LIMIT 0;
+    SELECT r.{{ stamp.key }} AS id FROM {{ stamp.table }} AS r LIMIT 0;
     CREATE TEMPORARY TABLE {{ control }}.work_member (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        family {{ rule.id_type }} NOT NULL,
+        {%- if stamp.id_type %}
+        id {{ stamp.id_type }} NOT NULL,
+        family {{ stamp.id_type }} NOT NULL,
         {%- endif %}
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT r.{{ rule.key }} AS id, r.{{ rule.key }} AS family FROM {{ rule.table }} AS r LIMIT 0;
+    SELECT r.{{ stamp.key }} AS id, r.{{ stamp.key }} AS family FROM {{ stamp.table }} AS r LIMIT 0;
     -- The removal time of each, or why it has none.
     CREATE TEMPORARY TABLE {{ control }}.work_time (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        family {{ rule.id_type }} NOT NULL,
+        {%- if stamp.id_type %}
+        id {{ stamp.id_type }} NOT NULL,
+        family {{ stamp.id_type }} NOT NULL,
         {%- endif %}
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
-    SELECT r.{{ rule.key }} AS id, r.{{ rule.key }} AS family, r.{{ rule.end_time }} AS due FROM {{ rule.table }} AS r LIMIT 0;
+    SELECT r.{{ stamp.key }} AS id, r.{{ stamp.key }} AS family, r.{{ stamp.end_time }} AS due FROM {{ stamp.table }} AS r LIMIT 0;
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
         skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -253,47 +272,61 @@ BEGIN
     ) ENGINE = InnoDB;
 END;
 
--- {{ rule.name }}_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
---# create procedure {{ control }}.{{ rule.name }}_stamp_batch
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+-- {{ stamp.name }}_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_batch
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the {{ rule.end_time_name }} that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of {{ rule.table_name }} first. {{ rule.name }}_stamp_step calls it. [body @body@]'
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the {{ stamp.end_time_name }} that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of {{ stamp.table_name }} first. {{ stamp.name }}_stamp_step calls it. [body @body@]'
 BEGIN
+{%- if stamp.by_family %}
     DECLARE v_family  boolean;
+{%- endif %}
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
     DECLARE v_text    longtext;
     DECLARE v_rows    bigint;
+{%- if stamp.by_family %}
     CALL {{ control }}.option_of(p_options, 'hierarchical', v_text);
     SET v_family = COALESCE(v_text <> 'false', true);
+{%- endif %}
     CALL {{ control }}.option_of(p_options, 'calculated', v_base);
     CALL {{ control }}.option_of(p_options, 'default', v_text);
     CALL {{ control }}.seconds(v_text, v_default);
     CALL {{ control }}.option_of(p_options, 'to', v_text);
     CALL {{ control }}.instant(v_text, v_to);
-    SET v_to = {{ rule.timed.stamp.to }};
+    SET v_to = {{ stamp.to }};
+{%- if stamp.of %}
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+{%- else %}
 
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
-{%- if rule.timed.root_column %}
+{%- endif %}
+{%- if stamp.root_column %}
     IF v_family THEN
         INSERT IGNORE INTO {{ control }}.work_member (id, family)
-        SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
+        SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
         FROM {{ control }}.work_stamp AS w
-        STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.timed.root_column }} = w.id
-        ORDER BY r.{{ rule.key }}
+        STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.root_column }} = w.id
+        ORDER BY r.{{ stamp.key }}
         FOR UPDATE;
     END IF;
 {%- endif %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family)
-    SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
+    SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
     FROM {{ control }}.work_stamp AS w
-    STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = w.id
-    ORDER BY r.{{ rule.key }}
+    STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = w.id
+    ORDER BY r.{{ stamp.key }}
     FOR UPDATE;
 
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ rule.timed.stamp.definition_name }}:
+{%- if stamp.definition %}
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ stamp.definition_name }}:
     -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
+{%- else %}
+    -- A calculated time counts from the root of the family, by the time to live that the spec has for its {{ stamp.per_name }}: any
+    -- other means the default. What cannot be calculated stays as it is.
+{%- endif %}
     INSERT INTO {{ control }}.work_time (id, family, due, reason)
     SELECT
         c.id, c.family,
@@ -307,16 +340,18 @@ BEGIN
         END
     FROM (
         SELECT
-            w.id, k.family, b.{{ rule.key }} AS root,
-            IF(v_base = 'start', b.{{ rule.timed.stamp.start }}, b.{{ rule.timed.stamp.ended }}) AS base,
-            CASE WHEN {{ rule.timed.stamp.says }} IS NULL THEN v_default WHEN {{ rule.timed.stamp.ends }} THEN {{ rule.timed.stamp.seconds }} END AS live
+            w.id, k.family, b.{{ stamp.key }} AS root,
+            IF(v_base = 'start', b.{{ stamp.start }}, b.{{ stamp.ended }}) AS base,
+            {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN v_default WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}COALESCE({{ stamp.says }}, v_default){% endif %} AS live
         FROM (
-            SELECT DISTINCT IF(v_family, m.family, m.id) AS id, m.family
+            SELECT DISTINCT {% if stamp.root_column %}IF(v_family, m.family, m.id){% else %}m.id{% endif %} AS id, m.family
             FROM {{ control }}.work_member AS m
         ) AS k
         STRAIGHT_JOIN {{ control }}.work_stamp AS w ON w.id = k.id
-        LEFT JOIN {{ rule.table }} AS b ON b.{{ rule.key }} = k.family
-        LEFT JOIN {{ rule.timed.stamp.definition }} AS d ON d.{{ rule.timed.stamp.definition_key }} = b.{{ rule.timed.stamp.per }}
+        LEFT JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = k.family
+{%- if stamp.definition %}
+        LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
+{%- endif %}
     ) AS c;
     INSERT INTO {{ control }}.work_skip (skip_key, reason)
     SELECT w.id, w.reason
@@ -330,21 +365,24 @@ BEGIN
         SAVEPOINT before_changes;
     END IF;
     SET o_rows = '';
-{%- for step in rule.timed.stamp.steps %}
+{%- for step in stamp.steps %}
 
     -- {{ step.table_name }}
     SET v_rows = 0;
+{%- for change in step.always %}
+    {{ self::change(control=control, stamp=stamp, step=step, change=change) | indent(prefix="    ") }}
+{%- endfor %}
 {%- if step.whole %}
     IF v_family THEN
 {%- for change in step.whole %}
-        {{ self::change(control=control, rule=rule, step=step, change=change) | indent(prefix="        ") }}
+        {{ self::change(control=control, stamp=stamp, step=step, change=change) | indent(prefix="        ") }}
 {%- endfor %}
     END IF;
 {%- endif %}
 {%- if step.own %}
     IF NOT v_family THEN
 {%- for change in step.own %}
-        {{ self::change(control=control, rule=rule, step=step, change=change) | indent(prefix="        ") }}
+        {{ self::change(control=control, stamp=stamp, step=step, change=change) | indent(prefix="        ") }}
 {%- endfor %}
     END IF;
 {%- endif %}
@@ -356,10 +394,10 @@ BEGIN
     END IF;
 END;
 
--- {{ rule.name }}_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
+-- {{ stamp.name }}_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
 -- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
---# create procedure {{ control }}.{{ rule.name }}_stamp_step
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_step
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
 COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body @body@]'
 BEGIN
@@ -373,12 +411,12 @@ BEGIN
 
     step: BEGIN
         attempt: BEGIN
-            {{ w::before_batch(control=control, rule=rule, maria=maria, progress="run_stamp", work="stamp_work") }}
+            {{ w::before_batch(control=control, rule=stamp, maria=maria, progress="run_stamp", work="stamp_work") }}
             {{ w::waits() }}
 
             SELECT r.options INTO v_options FROM {{ control }}.run AS r WHERE r.run_id = p_run;
             SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
-            SELECT p.cursor_key INTO v_place FROM {{ control }}.run_stamp AS p WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
+            SELECT p.cursor_key INTO v_place FROM {{ control }}.run_stamp AS p WHERE p.run_id = p_run AND p.rule = {{ stamp.literal }};
             INSERT INTO {{ control }}.work_stamp (position, id)
             SELECT t.position, t.id
             FROM {{ control }}.work_todo AS t
@@ -392,15 +430,15 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM {{ control }}.work_stamp AS w;
-            CALL {{ control }}.{{ rule.name }}_stamp_batch(v_options, v_dry_run, v_families, v_rows);
-            CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-            SET v_sum = {% for step in rule.timed.stamp.steps %}JSON_VALUE(v_rows, '$[{{ loop.index0 }}]'){% if not loop.last %} + {% endif %}{% endfor %};
+            CALL {{ control }}.{{ stamp.name }}_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL {{ control }}.record_skips(p_run, {{ stamp.literal }});
+            SET v_sum = {% for step in stamp.steps %}JSON_VALUE(v_rows, '$[{{ loop.index0 }}]'){% if not loop.last %} + {% endif %}{% endfor %};
             UPDATE {{ control }}.run_stamp AS p
             SET p.families = p.families + v_families,
                 p.changed_rows = p.changed_rows + v_sum,
                 p.table_rows = CONCAT(
                     '[',
-{%- for step in rule.timed.stamp.steps %}
+{%- for step in stamp.steps %}
                     CAST(JSON_VALUE(p.table_rows, '$[{{ loop.index0 }}]') AS signed) + CAST(JSON_VALUE(v_rows, '$[{{ loop.index0 }}]') AS signed),{% if not loop.last %} ', ',{% endif %}
 {%- endfor %}
                     ']'
@@ -412,19 +450,19 @@ BEGIN
                 p.cursor_key = v_place,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
+              AND p.rule = {{ stamp.literal }};
             COMMIT;
             SET o_state = 'more';
             LEAVE step;
         END attempt;
 
-        {{ w::after_batch(control=control, rule=rule, half="v_last DIV 2", progress="run_stamp") }}
+        {{ w::after_batch(control=control, rule=stamp, half="v_last DIV 2", progress="run_stamp") }}
         INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, {{ rule.literal }}, v_key, v_errno, v_sqlstate, v_message);
-        CALL {{ control }}.{{ rule.name }}_stamp_work();
+        VALUES (p_run, {{ stamp.literal }}, v_key, v_errno, v_sqlstate, v_message);
+        CALL {{ control }}.{{ stamp.name }}_stamp_work();
         INSERT INTO {{ control }}.work_skip (skip_key, reason)
         VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        CALL {{ control }}.record_skips(p_run, {{ stamp.literal }});
         UPDATE {{ control }}.run_stamp AS p
         SET p.batches = p.batches + 1,
             p.retries_in_row = 0,
@@ -433,12 +471,12 @@ BEGIN
             p.cursor_key = v_place,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
-          AND p.rule = {{ rule.literal }};
+          AND p.rule = {{ stamp.literal }};
         COMMIT;
         SET o_state = 'more';
     END step;
 END;
-{% endif %}{% endfor %}
+{% endfor %}
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 --# create procedure {{ control }}.stamp_begin
 CREATE PROCEDURE {{ control }}.stamp_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64), OUT o_refused longtext)
@@ -447,6 +485,9 @@ COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens t
 BEGIN
     DECLARE v_paused boolean;
     DECLARE v_text   longtext;
+{%- if stamps_of %}
+    DECLARE v_of     longtext;
+{%- endif %}
     DECLARE v_dry    longtext;
     DECLARE v_budget bigint;
     DECLARE v_chunk  bigint DEFAULT 200;
@@ -490,15 +531,22 @@ BEGIN
             CALL {{ control }}.setting_of(o_rule, 'time_budget', v_budget);
         END IF;
         CALL {{ control }}.option_of(p_options, 'chunk', v_text);
+{%- if stamps_of %}
+        CALL {{ control }}.option_of(p_options, 'of', v_of);
+{%- endif %}
         INSERT INTO {{ control }}.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
         VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         INSERT INTO {{ control }}.run_stamp (run_id, rule, batch_families, table_rows)
-        SELECT o_run, o_rule, COALESCE(v_text, 200), CASE o_rule
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-            WHEN {{ rule.literal }} THEN '[{{ rule.timed.stamp.zeros }}]'
-{%- endif %}{% endfor %}
+        SELECT o_run, o_rule, COALESCE(v_text, 200), CASE {% if stamps_of %}CONCAT_WS('.', o_rule, v_of){% else %}o_rule{% endif %}
+{%- for stamp in stamped %}
+            WHEN {{ stamp.whole_name }} THEN '[{{ stamp.zeros }}]'
+{%- endfor %}
         END;
+{%- if stamps_of %}
+        -- What tells the stamp from all others.
+        SET o_rule = CONCAT_WS('.', o_rule, v_of);
+{%- endif %}
     END IF;
 END;
 
@@ -527,7 +575,7 @@ BEGIN
     DECLARE v_refused  longtext;
     SET SESSION group_concat_max_len = 1048576;
     SELECT
-        r.options, p.rule, p.table_rows,
+        r.options, {% if stamps_of %}CONCAT_WS('.', p.rule, JSON_VALUE(r.options, '$.of')){% else %}p.rule{% endif %}, p.table_rows,
         CONCAT(
             '{"run": ', r.run_id,
             ', "status": ', {{ w::text(x="r.status") }},
@@ -539,6 +587,9 @@ BEGIN
             ', "finished_at": ', {{ w::instant(x="r.finished_at") }},
             ', "duration_ms": ', {{ w::number(x="ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)") }},
             ', "rules": [{"rule": ', JSON_QUOTE(p.rule),
+{%- if stamps_of %}
+            ', "of": ', {{ w::text(x="JSON_VALUE(r.options, '$.of')") }},
+{%- endif %}
             ', "families": ', p.families,
             ', "rows": ', p.changed_rows,
             ', "batches": ', p.batches,
@@ -566,10 +617,10 @@ BEGIN
         LIMIT 100
     ) AS x;
     SET v_refused = '';
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-    IF v_rule = {{ rule.literal }} THEN
+{%- for stamp in stamped %}
+    IF v_rule = {{ stamp.whole_name }} THEN
         SET v_tables = CONCAT(
-{%- for step in rule.timed.stamp.steps %}
+{%- for step in stamp.steps %}
             {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', CAST(JSON_VALUE(v_rows, '$[{{ loop.index0 }}]') AS signed){% if not loop.last %},{% endif %}
 {%- endfor %}
         );
@@ -577,23 +628,23 @@ BEGIN
         IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
             DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_named;
             CREATE TEMPORARY TABLE {{ control }}.work_named (
-                {%- if rule.id_type %}
-                id {{ rule.id_type }} NOT NULL,
+                {%- if stamp.id_type %}
+                id {{ stamp.id_type }} NOT NULL,
                 {%- endif %}
                 PRIMARY KEY (id)
             ) ENGINE = InnoDB AS
-            SELECT r.{{ rule.key }} AS id FROM {{ rule.table }} AS r LIMIT 0;
+            SELECT r.{{ stamp.key }} AS id FROM {{ stamp.table }} AS r LIMIT 0;
             INSERT IGNORE INTO {{ control }}.work_named (id)
             SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
             SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
             INTO v_refused
             FROM {{ control }}.work_named AS n
-            LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = n.id
-            WHERE r.{{ rule.key }} IS NULL;
+            LEFT JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = n.id{% for condition in stamp.conditions %} AND {{ condition }}{% endfor %}
+            WHERE r.{{ stamp.key }} IS NULL;
             DROP TEMPORARY TABLE {{ control }}.work_named;
         END IF;
     END IF;
-{%- endif %}{% endfor %}
+{%- endfor %}
     SET o_document = CONCAT(o_document, ', "tables": {', v_tables, '}', v_skips, ', "failures": ', v_failures, '}], "refused": {', v_refused, '}}');
     SET SESSION group_concat_max_len = v_length;
 END;
@@ -611,7 +662,7 @@ END;
 --# create procedure {{ control }}.stamp
 CREATE PROCEDURE {{ control }}.stamp(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Further options: rule, chunk, time_budget, dry_run. Example: CALL {{ control }}.stamp(''{"calculated": "end", "missing": true}''); [body @body@]'
+COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. {% if stamps_of %}Of what: of, or else of the families of the rule. {% endif %}Further options: rule, chunk, time_budget, dry_run. Example: CALL {{ control }}.stamp(''{"calculated": "end", "missing": true}''); [body @body@]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -632,18 +683,18 @@ BEGIN
     CALL {{ control }}.stamp_begin(p_options, v_run, v_rule, v_refused);
     COMMIT;
     IF v_run IS NOT NULL THEN
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-        IF v_rule = {{ rule.literal }} THEN
+{%- for stamp in stamped %}
+        IF v_rule = {{ stamp.whole_name }} THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL {{ control }}.{{ rule.name }}_stamp_open(p_options);
+            CALL {{ control }}.{{ stamp.name }}_stamp_open(p_options);
             COMMIT;
             REPEAT
-                CALL {{ control }}.{{ rule.name }}_stamp_step(v_run, v_state);
+                CALL {{ control }}.{{ stamp.name }}_stamp_step(v_run, v_state);
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-            CALL {{ control }}.{{ rule.name }}_stamp_close();
+            CALL {{ control }}.{{ stamp.name }}_stamp_close();
         END IF;
-{%- endif %}{% endfor %}
+{%- endfor %}
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL {{ control }}.stamp_end(v_run, v_state);

@@ -803,6 +803,19 @@ BEGIN
 {%- endif %}
     END IF;
 {%- endfor %}
+{%- for stamp in stamped %}{% if stamp.of %}
+    IF p_rule = {{ stamp.whole_name }} THEN
+        BEGIN
+            v_valid := (p_key ~ {{ stamp.key_pattern }}) AND p_key::{{ stamp.key_type }} IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', {{ stamp.table_literal }}, quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of {{ stamp.table_name }}.{{ stamp.key_name }}.';
+        END IF;
+    END IF;
+{%- endif %}{% endfor %}
 END
 $windrow$;
 --# comment on function {{ control }}.check_key

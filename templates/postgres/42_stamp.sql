@@ -1,31 +1,31 @@
 {% import "macros.sql" as w -%}
 
 {#- Whether row r leads to its family: its root does, or else the first row of it that is among those that are looked at. -#}
-{% macro leads(rule, among) -%}
-{{ rule.timed.family_of_root }} = r.{{ rule.key }} OR NOT EXISTS (
-    SELECT FROM {{ rule.table }} AS f
-    WHERE f.{{ rule.key }} = r.{{ rule.timed.root_column }}
-      AND coalesce(f.{{ rule.timed.root_column }}, f.{{ rule.key }}) = f.{{ rule.key }}
+{% macro leads(stamp, among) -%}
+{{ stamp.family_of_root }} = r.{{ stamp.key }} OR NOT EXISTS (
+    SELECT FROM {{ stamp.table }} AS f
+    WHERE f.{{ stamp.key }} = r.{{ stamp.root_column }}
+      AND coalesce(f.{{ stamp.root_column }}, f.{{ stamp.key }}) = f.{{ stamp.key }}
       AND {{ among }}
 ) AND NOT EXISTS (
-    SELECT FROM {{ rule.table }} AS f
-    WHERE f.{{ rule.timed.root_column }} = r.{{ rule.timed.root_column }}
-      AND f.{{ rule.key }} < r.{{ rule.key }}
+    SELECT FROM {{ stamp.table }} AS f
+    WHERE f.{{ stamp.root_column }} = r.{{ stamp.root_column }}
+      AND f.{{ stamp.key }} < r.{{ stamp.key }}
       AND {{ among }}
 )
 {%- endmacro leads %}
 
 {#- Changes the rows t of a step that are found in one way. -#}
-{% macro change(rule, step, change) -%}
+{% macro change(stamp, step, change) -%}
 -- {{ change.why }}
 UPDATE {{ step.table }} AS t
-SET {{ rule.end_time }} = w.due
+SET {{ stamp.end_time }} = w.due
 FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
 {%- for join in change.joins %}
 JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
 WHERE {{ change.on }}
-  AND t.{{ rule.end_time }} IS DISTINCT FROM w.due;
+  AND t.{{ stamp.end_time }} IS DISTINCT FROM w.due;
 GET DIAGNOSTICS v_changed = ROW_COUNT;
 v_rows := v_rows + v_changed;
 {%- endmacro change -%}
@@ -72,11 +72,14 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rules constant text[] := ARRAY[{{ stamp_literals }}];
+{%- if stamps_of %}
+    v_others constant text[] := ARRAY[{{ stamps_of }}];
+{%- endif %}
     v_rule  text;
     v_key   text;
     v_to    timestamptz;
 BEGIN
-    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run']);
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run'{% if stamps_of %}, 'of'{% endif %}]);
     v_rule := coalesce(p_options ->> 'rule', CASE WHEN cardinality(v_rules) = 1 THEN v_rules[1] END);
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule with removal times to set: %', quote_nullable(v_rule)
@@ -90,6 +93,12 @@ BEGIN
         RAISE EXCEPTION 'not one of key, missing and all'
             USING ERRCODE = '22023', HINT = 'Write {"key": [17, 18]} for some, {"missing": true} for those without a removal time, or {"all": true}.';
     END IF;
+{%- if stamps_of %}
+    IF p_options ? 'of' AND (v_rule || '.' || (p_options ->> 'of') = ANY (v_others)) IS NOT TRUE THEN
+        RAISE EXCEPTION 'rule % has no such removal times to set: %', v_rule, quote_nullable(p_options ->> 'of')
+            USING ERRCODE = '22023', HINT = format('The option of is the last part of one of these: %s.', array_to_string(v_others, ', '));
+    END IF;
+{%- endif %}
     IF p_options ? 'to' THEN
         -- PostgreSQL would take words such as tomorrow, too.
         BEGIN
@@ -137,7 +146,7 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';
         END IF;
         FOR v_key IN SELECT k.key FROM jsonb_array_elements_text(p_options -> 'key') AS k(key) LOOP
-            PERFORM {{ control }}.check_key(v_rule, v_key);
+            PERFORM {{ control }}.check_key(v_rule{% if stamps_of %} || coalesce('.' || (p_options ->> 'of'), ''){% endif %}, v_key);
         END LOOP;
     END IF;
     RETURN v_rule;
@@ -146,17 +155,17 @@ $windrow$;
 --# comment on function {{ control }}.check_stamp_options
 COMMENT ON FUNCTION {{ control }}.check_stamp_options(jsonb) IS
     'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body @body@]';
-{% for rule in rules %}{% if rule.timed and rule.timed.stamp %}
+{% for stamp in stamped %}
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
--- {{ rule.name }}_stamp_next: the next families or instances, in the order of the rows of {{ rule.table_name }} that lead to them.
---# create function {{ control }}.{{ rule.name }}_stamp_next
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_stamp_next(
+-- {{ stamp.name }}_stamp_next: the next families or instances, in the order of the rows of {{ stamp.table_name }} that lead to them.
+--# create function {{ control }}.{{ stamp.name }}_stamp_next
+CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(
     p_options jsonb,
-    p_after   {{ rule.key_type }},
+    p_after   {{ stamp.key_type }},
     p_limit   bigint,
-    OUT o_last {{ rule.key_type }},
-    OUT o_keys {{ rule.key_type }}[]
+    OUT o_last {{ stamp.key_type }},
+    OUT o_keys {{ stamp.key_type }}[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -169,53 +178,61 @@ SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
+{%- if stamp.root_column %}
     v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+{%- endif %}
     v_all    boolean := p_options ? 'all';
-    v_named  {{ rule.key_type }}[];
+    v_named  {{ stamp.key_type }}[];
 BEGIN
     IF p_options ? 'key' THEN
-        v_named := ARRAY(SELECT k.key::{{ rule.key_type }} FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
+        v_named := ARRAY(SELECT k.key::{{ stamp.key_type }} FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
         SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
         INTO o_last, o_keys
         FROM (
-            SELECT r.{{ rule.key }} AS id, CASE WHEN v_family THEN {{ rule.timed.family_of_root }} ELSE r.{{ rule.key }} END AS key
-            FROM {{ rule.table }} AS r
-            WHERE r.{{ rule.key }} = ANY (v_named)
-              AND r.{{ rule.key }} > p_after
-{%- if rule.timed.root_column %}
+            SELECT r.{{ stamp.key }} AS id, {% if stamp.root_column %}CASE WHEN v_family THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key
+            FROM {{ stamp.table }} AS r
+            WHERE r.{{ stamp.key }} = ANY (v_named)
+              AND r.{{ stamp.key }} > p_after
+{%- for condition in stamp.conditions %}
+              AND {{ condition }}
+{%- endfor %}
+{%- if stamp.root_column %}
               -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR {{ self::leads(rule=rule, among="f." ~ rule.key ~ " = ANY (v_named)") | indent(prefix="              ") }})
+              AND (NOT v_family OR {{ self::leads(stamp=stamp, among="f." ~ stamp.key ~ " = ANY (v_named)" ~ stamp.and_of_others) | indent(prefix="              ") }})
 {%- endif %}
-            ORDER BY r.{{ rule.key }}
+            ORDER BY r.{{ stamp.key }}
             LIMIT p_limit
         ) AS n;
     ELSE
         SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
         INTO o_last, o_keys
         FROM (
-            SELECT r.{{ rule.key }} AS id, CASE WHEN v_family THEN {{ rule.timed.family_of_root }} ELSE r.{{ rule.key }} END AS key
-            FROM {{ rule.table }} AS r
-            WHERE r.{{ rule.key }} > p_after
-              AND (v_all OR r.{{ rule.end_time }} IS NULL)
-{%- if rule.timed.root_column %}
+            SELECT r.{{ stamp.key }} AS id, {% if stamp.root_column %}CASE WHEN v_family THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key
+            FROM {{ stamp.table }} AS r
+            WHERE r.{{ stamp.key }} > p_after
+              AND (v_all OR r.{{ stamp.end_time }} IS NULL)
+{%- for condition in stamp.conditions %}
+              AND {{ condition }}
+{%- endfor %}
+{%- if stamp.root_column %}
               -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR {{ self::leads(rule=rule, among="(v_all OR f." ~ rule.end_time ~ " IS NULL)") | indent(prefix="              ") }})
+              AND (NOT v_family OR {{ self::leads(stamp=stamp, among="(v_all OR f." ~ stamp.end_time ~ " IS NULL)" ~ stamp.and_of_others) | indent(prefix="              ") }})
 {%- endif %}
-            ORDER BY r.{{ rule.key }}
+            ORDER BY r.{{ stamp.key }}
             LIMIT p_limit
         ) AS n;
     END IF;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_stamp_next
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_stamp_next(jsonb, {{ rule.key_type }}, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of {{ rule.table_name }}; o_last is NULL where there are no more. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ stamp.name }}_stamp_next
+COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(jsonb, {{ stamp.key_type }}, bigint) IS
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of {{ stamp.table_name }}; o_last is NULL where there are no more. Reads only. [body @body@]';
 
--- {{ rule.name }}_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
---# create function {{ control }}.{{ rule.name }}_stamp_batch
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_stamp_batch(
+-- {{ stamp.name }}_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
+--# create function {{ control }}.{{ stamp.name }}_stamp_batch
+CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_batch(
     p_options jsonb,
-    p_keys    {{ rule.key_type }}[],
+    p_keys    {{ stamp.key_type }}[],
     OUT o_families     bigint,
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[],
@@ -232,45 +249,66 @@ SET plan_cache_mode = force_generic_plan
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
+{%- if stamp.by_family %}
     v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+{%- endif %}
     v_base     text := p_options ->> 'calculated';
     v_default  bigint := {{ control }}.seconds(p_options ->> 'default');
-    v_to       {{ rule.time_type }} := {{ rule.timed.stamp.to }};
-    v_members  {{ rule.key_type }}[];
-    v_keys     {{ rule.key_type }}[];
-    v_families {{ rule.key_type }}[];
-    v_times    {{ rule.time_type }}[];
+    v_to       {{ stamp.time_type }} := {{ stamp.to }};
+    v_members  {{ stamp.key_type }}[];
+    v_keys     {{ stamp.key_type }}[];
+    v_families {{ stamp.key_type }}[];
+    v_times    {{ stamp.time_type }}[];
     v_changed  bigint;
     v_rows     bigint;
 BEGIN
-    o_rows := ARRAY[{{ rule.timed.stamp.zeros }}]::bigint[];
+    o_rows := ARRAY[{{ stamp.zeros }}]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
     END IF;
+{%- if stamp.of %}
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+{%- else %}
 
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+{%- endif %}
+{%- if stamp.root_column %}
     IF v_family THEN
         v_members := ARRAY(
-            SELECT t.{{ rule.key }}
-            FROM {{ rule.table }} AS t
-            WHERE {% if rule.timed.root_column %}t.{{ rule.timed.root_column }} = ANY (p_keys)
-               OR {% endif %}t.{{ rule.key }} = ANY (p_keys)
-            ORDER BY t.{{ rule.key }}
+            SELECT t.{{ stamp.key }}
+            FROM {{ stamp.table }} AS t
+            WHERE t.{{ stamp.root_column }} = ANY (p_keys)
+               OR t.{{ stamp.key }} = ANY (p_keys)
+            ORDER BY t.{{ stamp.key }}
             FOR UPDATE
         );
     ELSE
         v_members := ARRAY(
-            SELECT t.{{ rule.key }}
-            FROM {{ rule.table }} AS t
-            WHERE t.{{ rule.key }} = ANY (p_keys)
-            ORDER BY t.{{ rule.key }}
+            SELECT t.{{ stamp.key }}
+            FROM {{ stamp.table }} AS t
+            WHERE t.{{ stamp.key }} = ANY (p_keys)
+            ORDER BY t.{{ stamp.key }}
             FOR UPDATE
         );
     END IF;
-
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ rule.timed.stamp.definition_name }}:
+{%- else %}
+    v_members := ARRAY(
+        SELECT t.{{ stamp.key }}
+        FROM {{ stamp.table }} AS t
+        WHERE t.{{ stamp.key }} = ANY (p_keys)
+        ORDER BY t.{{ stamp.key }}
+        FOR UPDATE
+    );
+{%- endif %}
+{% if stamp.definition %}
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in {{ stamp.definition_name }}:
     -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
+{%- else %}
+    -- A calculated time counts from the root of the family, by the time to live that the spec has for its {{ stamp.per_name }}: any
+    -- other means the default. What cannot be calculated stays as it is.
+{%- endif %}
     SELECT
         coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
         coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
@@ -290,52 +328,59 @@ BEGIN
             END AS reason
         FROM (
             SELECT
-                k.key, k.family, b.{{ rule.key }} AS root,
-                CASE v_base WHEN 'start' THEN b.{{ rule.timed.stamp.start }} ELSE b.{{ rule.timed.stamp.ended }} END AS base,
-                CASE WHEN {{ rule.timed.stamp.says }} IS NULL THEN v_default WHEN {{ rule.timed.stamp.ends }} THEN {{ rule.timed.stamp.seconds }} END AS live
+                k.key, k.family, b.{{ stamp.key }} AS root,
+                CASE v_base WHEN 'start' THEN b.{{ stamp.start }} ELSE b.{{ stamp.ended }} END AS base,
+                {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN v_default WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}coalesce({{ stamp.says }}, v_default){% endif %} AS live
             FROM (
-                SELECT DISTINCT CASE WHEN v_family THEN {{ rule.timed.family_of_root }} ELSE r.{{ rule.key }} END AS key, {{ rule.timed.family_of_root }} AS family
-                FROM {{ rule.table }} AS r
-                WHERE r.{{ rule.key }} = ANY (v_members)
+                SELECT DISTINCT {% if stamp.root_column %}CASE WHEN v_family THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key, {{ stamp.family_of_root }} AS family
+                FROM {{ stamp.table }} AS r
+                WHERE r.{{ stamp.key }} = ANY (v_members)
             ) AS k
-            LEFT JOIN {{ rule.table }} AS b ON b.{{ rule.key }} = k.family
-            LEFT JOIN {{ rule.timed.stamp.definition }} AS d ON d.{{ rule.timed.stamp.definition_key }} = b.{{ rule.timed.stamp.per }}
+            LEFT JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = k.family
+{%- if stamp.definition %}
+            LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
+{%- endif %}
             WHERE k.key = ANY (p_keys)
         ) AS c
     ) AS s;
     o_families := cardinality(v_keys);
-{%- for step in rule.timed.stamp.steps %}
+{%- for step in stamp.steps %}
 
     -- {{ step.table_name }}
     v_rows := 0;
+{%- for change in step.always %}
+    {{ self::change(stamp=stamp, step=step, change=change) | indent(prefix="    ") }}
+{%- endfor %}
+{%- if not step.always %}
     IF v_family THEN
 {%- for change in step.whole %}
-        {{ self::change(rule=rule, step=step, change=change) | indent(prefix="        ") }}
+        {{ self::change(stamp=stamp, step=step, change=change) | indent(prefix="        ") }}
 {%- endfor %}
 {%- if not step.whole %}
         NULL;
 {%- endif %}
     ELSE
 {%- for change in step.own %}
-        {{ self::change(rule=rule, step=step, change=change) | indent(prefix="        ") }}
+        {{ self::change(stamp=stamp, step=step, change=change) | indent(prefix="        ") }}
 {%- endfor %}
 {%- if not step.own %}
         -- Its rows name no single instance.
         NULL;
 {%- endif %}
     END IF;
+{%- endif %}
     o_rows[{{ step.position }}] := v_rows;
 {%- endfor %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_stamp_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_stamp_batch(jsonb, {{ rule.key_type }}[]) IS
-    'Sets, in the caller''s transaction, the {{ rule.end_time_name }} that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of {{ rule.table_name }} first. No transaction control; {{ rule.name }}_stamp_step calls it. [body @body@]';
+--# comment on function {{ control }}.{{ stamp.name }}_stamp_batch
+COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_batch(jsonb, {{ stamp.key_type }}[]) IS
+    'Sets, in the caller''s transaction, the {{ stamp.end_time_name }} that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of {{ stamp.table_name }} first. No transaction control; {{ stamp.name }}_stamp_step calls it. [body @body@]';
 
--- {{ rule.name }}_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
+-- {{ stamp.name }}_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
---# create function {{ control }}.{{ rule.name }}_stamp_step
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_stamp_step(p_run bigint)
+--# create function {{ control }}.{{ stamp.name }}_stamp_step
+CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_step(p_run bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -349,17 +394,17 @@ DECLARE
     v_message  text;
     v_busy     boolean := false;
 BEGIN
-    {{ w::before_batch(control=control, rule=rule, progress="run_stamp") }}
+    {{ w::before_batch(control=control, rule=stamp, progress="run_stamp") }}
 
-    SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_stamp_next(v_run.options, coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }}, v_progress.batch_families);
+    SELECT * INTO v_next FROM {{ control }}.{{ stamp.name }}_stamp_next(v_run.options, coalesce(v_progress.cursor_key, {{ stamp.first_key }})::{{ stamp.key_type }}, v_progress.batch_families);
     IF v_next.o_last IS NULL THEN
         RETURN 'nothing left';
     END IF;
 
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
+    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ stamp.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_stamp_batch(v_run.options, v_next.o_keys);
-        {{ w::after_batch(control=control, rule=rule, progress="run_stamp") }}
+        SELECT * INTO v_batch FROM {{ control }}.{{ stamp.name }}_stamp_batch(v_run.options, v_next.o_keys);
+        {{ w::after_batch(control=control, rule=stamp, progress="run_stamp") }}
     IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
         UPDATE {{ control }}.run_stamp AS r
         SET retries = r.retries + 1,
@@ -367,17 +412,17 @@ BEGIN
             batch_families = cardinality(v_next.o_keys) / 2,
             updated_at = clock_timestamp()
         WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
+          AND r.rule = {{ stamp.literal }};
         RETURN 'again';
     END IF;
     IF v_sqlstate IS NOT NULL THEN
         INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, {{ rule.literal }}, v_next.o_keys[1]::text, v_sqlstate, v_message)
+        VALUES (p_run, {{ stamp.literal }}, v_next.o_keys[1]::text, v_sqlstate, v_message)
         ON CONFLICT (run_id, rule, key) DO NOTHING;
         SELECT
             0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
             ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[{{ rule.timed.stamp.zeros }}]::bigint[] AS o_rows
+            ARRAY[{{ stamp.zeros }}]::bigint[] AS o_rows
         INTO v_batch;
     END IF;
 
@@ -395,17 +440,17 @@ BEGIN
         cursor_key = v_next.o_last::text,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
-      AND r.rule = {{ rule.literal }};
+      AND r.rule = {{ stamp.literal }};
     IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
+        PERFORM {{ control }}.record_skips(p_run, {{ stamp.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
     END IF;
     RETURN 'more';
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_stamp_step
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_stamp_step(bigint) IS
+--# comment on function {{ control }}.{{ stamp.name }}_stamp_step
+COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_step(bigint) IS
     'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body @body@]';
-{% endif %}{% endfor %}
+{% endfor %}
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 --# create function {{ control }}.stamp_begin
 CREATE OR REPLACE FUNCTION {{ control }}.stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
@@ -452,16 +497,21 @@ BEGIN
     INSERT INTO {{ control }}.run_stamp (run_id, rule, batch_families, table_names, table_rows)
     SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
-        SELECT CASE o_rule
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-            WHEN {{ rule.literal }} THEN ARRAY[
-{%- for step in rule.timed.stamp.steps %}
+        SELECT CASE o_rule{% if stamps_of %} || coalesce('.' || (p_options ->> 'of'), ''){% endif %}
+{%- for stamp in stamped %}
+            WHEN {{ stamp.whole_name }} THEN ARRAY[
+{%- for step in stamp.steps %}
                 {{ step.table_literal }}{% if not loop.last %},{% endif %}
 {%- endfor %}
             ]
-{%- endif %}{% endfor %}
+{%- endfor %}
         END
     ) AS t(names);
+{%- if stamps_of %}
+
+    -- What tells the stamp from all others.
+    o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
+{%- endif %}
 
     -- The session's lock: it outlives COMMIT and ends with the session at the latest.
     PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
@@ -520,6 +570,9 @@ AS $windrow$
         'rules', (
             SELECT json_agg(json_build_object(
                 'rule', p.rule,
+{%- if stamps_of %}
+                'of', r.options ->> 'of',
+{%- endif %}
                 'families', p.families,
                 'rows', p.changed_rows,
                 'batches', p.batches,
@@ -541,10 +594,10 @@ AS $windrow$
         'refused', (
             SELECT coalesce(json_object_agg(k.key, 'NOT_A_ROOT' ORDER BY k.key), '{}')
             FROM (SELECT DISTINCT n.key, p.rule FROM {{ control }}.run_stamp AS p CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key) WHERE p.run_id = r.run_id) AS k
-            WHERE NOT CASE k.rule
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-                WHEN {{ rule.literal }} THEN EXISTS (SELECT FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = k.key::{{ rule.key_type }})
-{%- endif %}{% endfor %}
+            WHERE NOT CASE k.rule{% if stamps_of %} || coalesce('.' || (r.options ->> 'of'), ''){% endif %}
+{%- for stamp in stamped %}
+                WHEN {{ stamp.whole_name }} THEN EXISTS (SELECT FROM {{ stamp.table }} AS f WHERE f.{{ stamp.key }} = k.key::{{ stamp.key_type }}{{ stamp.and_of_others }})
+{%- endfor %}
             END
         )
     )
@@ -581,9 +634,9 @@ BEGIN
     LOOP
         BEGIN
             v_state := CASE
-{%- for rule in rules %}{% if rule.timed and rule.timed.stamp %}
-                WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_stamp_step(v_run)
-{%- endif %}{% endfor %}
+{%- for stamp in stamped %}
+                WHEN v_rule OPERATOR(pg_catalog.=) {{ stamp.whole_name }} THEN {{ control }}.{{ stamp.name }}_stamp_step(v_run)
+{%- endfor %}
             END;
         EXCEPTION
             WHEN query_canceled THEN
@@ -605,4 +658,4 @@ END
 $windrow$;
 --# comment on procedure {{ control }}.stamp
 COMMENT ON PROCEDURE {{ control }}.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Further options: rule, chunk, time_budget, dry_run. Example: CALL {{ control }}.stamp(''{"calculated": "end", "missing": true}''); [body @body@]';
+    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. {% if stamps_of %}Of what: of, or else of the families of the rule. {% endif %}Further options: rule, chunk, time_budget, dry_run. Example: CALL {{ control }}.stamp(''{"calculated": "end", "missing": true}''); [body @body@]';

@@ -6,6 +6,7 @@ mod families;
 mod killed;
 mod oracle;
 mod stamp;
+mod stamp_of;
 mod twins;
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 464886882eed]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body dfa20d23b203]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -53,6 +53,7 @@ BEGIN
         `camunda7`.`ACT_HI_VARINST`,
         `camunda7`.`ACT_RU_AUTHORIZATION`,
         `camunda7`.`ACT_RU_TASK_METER_LOG`;
+    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_DECISION_DEF`;
     DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_PROCDEF`;
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;

@@ -32,21 +32,26 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.check_stamp_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_stamp_options(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body cff4664f8743]'
+COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body f34d55febde3]'
 BEGIN
     DECLARE v_text    longtext;
+    DECLARE v_of      longtext;
     DECLARE v_flag    boolean;
     DECLARE v_to      datetime(6);
     DECLARE v_seconds bigint;
     DECLARE v_count   integer;
     DECLARE v_place   integer DEFAULT 0;
-    CALL windrow_camunda7.check_options(p_options, '["rule", "to", "calculated", "default", "clear", "key", "missing", "all", "hierarchical", "chunk", "time_budget", "dry_run"]');
+    CALL windrow_camunda7.check_options(p_options, '["rule", "to", "calculated", "default", "clear", "key", "missing", "all", "hierarchical", "chunk", "time_budget", "dry_run", "of"]');
     CALL windrow_camunda7.option_of(p_options, 'rule', v_text);
     SET v_text = COALESCE(v_text, 'history');
     IF v_text IS NULL OR v_text NOT IN ('history') THEN
         CALL windrow_camunda7.refuse(CONCAT('no such rule with removal times to set: ', QUOTE(v_text)), CONCAT('the rules are: ', CONCAT_WS(', ', 'history')));
     END IF;
     SET o_rule = v_text;
+    CALL windrow_camunda7.option_of(p_options, 'of', v_of);
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.of') AND (CONCAT(o_rule, '.', v_of) IN ('history.batches', 'history.decisions')) IS NOT TRUE THEN
+        CALL windrow_camunda7.refuse(CONCAT('rule ', o_rule, ' has no such removal times to set: ', QUOTE(v_of)), CONCAT('of is the last part of one of these: ', CONCAT_WS(', ', 'history.batches', 'history.decisions')));
+    END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') + JSON_CONTAINS_PATH(p_options, 'one', '$.calculated') + JSON_CONTAINS_PATH(p_options, 'one', '$.clear') <> 1 THEN
         CALL windrow_camunda7.refuse('not one of to, calculated and clear', 'write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"} or {"clear": true}');
     END IF;
@@ -111,7 +116,7 @@ BEGIN
             CALL windrow_camunda7.refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
         END IF;
         WHILE v_place < v_count DO
-            CALL windrow_camunda7.check_key(o_rule, JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
+            CALL windrow_camunda7.check_key(CONCAT_WS('.', o_rule, v_of), JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
             SET v_place = v_place + 1;
         END WHILE;
     END IF;
@@ -242,7 +247,6 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
     FOR UPDATE;
-
     -- A calculated time counts from the root of the family, by the time to live of the root's definition in ACT_RE_PROCDEF:
     -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
     INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
@@ -946,15 +950,982 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- history_batches_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_open;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_open(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body c9ba1d6fb6b4]'
+BEGIN
+    DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_todo, windrow_camunda7.work_named;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_todo (
+        position bigint NOT NULL AUTO_INCREMENT,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
+        -- It has the type and the collation of the key.
+        CREATE TEMPORARY TABLE windrow_camunda7.work_named (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+        INSERT IGNORE INTO windrow_camunda7.work_named (id)
+        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+        INSERT INTO windrow_camunda7.work_todo (id)
+        SELECT DISTINCT r.`ID_` AS id
+        FROM windrow_camunda7.work_named AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = n.id
+        ORDER BY id;
+        DROP TEMPORARY TABLE windrow_camunda7.work_named;
+    ELSE
+        INSERT INTO windrow_camunda7.work_todo (id)
+        SELECT DISTINCT r.`ID_` AS id
+        FROM `camunda7`.`ACT_HI_BATCH` AS r
+        WHERE v_all OR r.`REMOVAL_TIME_` IS NULL
+        ORDER BY id;
+    END IF;
+END$$
+DELIMITER ;
+
+-- history_batches_stamp_close: the work tables of a stamp go.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_close;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_close()
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables of a stamp. [body c99b25b80502]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        windrow_camunda7.work_todo, windrow_camunda7.work_named, windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
+END$$
+DELIMITER ;
+
+-- history_batches_stamp_work: the work tables of one batch, empty.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_work;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_work()
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of ACT_HI_BATCH. [body 374d6617fa4f]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
+    -- What the batch is about, and the rows of ACT_HI_BATCH that it locks, with their family.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_stamp (
+        position bigint NOT NULL DEFAULT 0,
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_member (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`ID_` AS family FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+    -- The removal time of each, or why it has none.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_time (
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`ID_` AS family, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+END$$
+DELIMITER ;
+
+-- history_batches_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of ACT_HI_BATCH first. history_batches_stamp_step calls it. [body 14b4327b9959]'
+BEGIN
+    DECLARE v_base    longtext;
+    DECLARE v_default bigint;
+    DECLARE v_to      datetime(6);
+    DECLARE v_text    longtext;
+    DECLARE v_rows    bigint;
+    CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
+    CALL windrow_camunda7.option_of(p_options, 'default', v_text);
+    CALL windrow_camunda7.seconds(v_text, v_default);
+    CALL windrow_camunda7.option_of(p_options, 'to', v_text);
+    CALL windrow_camunda7.instant(v_text, v_to);
+    SET v_to = v_to;
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
+    SELECT r.`ID_`, r.`ID_`
+    FROM windrow_camunda7.work_stamp AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = w.id
+    ORDER BY r.`ID_`
+    FOR UPDATE;
+    -- A calculated time counts from the root of the family, by the time to live that the spec has for its TYPE_: any
+    -- other means the default. What cannot be calculated stays as it is.
+    INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
+    SELECT
+        c.id, c.family,
+        IF(v_base IS NULL, v_to, c.base + INTERVAL c.live SECOND),
+        CASE
+            WHEN v_base IS NULL THEN NULL
+            WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
+            WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
+            WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
+            WHEN c.live IS NULL THEN 'POLICY_DISABLED'
+        END
+    FROM (
+        SELECT
+            w.id, k.family, b.`ID_` AS root,
+            IF(v_base = 'start', b.`START_TIME_`, b.`END_TIME_`) AS base,
+            COALESCE(CASE b.`TYPE_` WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, v_default) AS live
+        FROM (
+            SELECT DISTINCT m.id AS id, m.family
+            FROM windrow_camunda7.work_member AS m
+        ) AS k
+        STRAIGHT_JOIN windrow_camunda7.work_stamp AS w ON w.id = k.id
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = k.family
+    ) AS c;
+    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    SELECT w.id, w.reason
+    FROM windrow_camunda7.work_time AS w
+    WHERE w.reason IS NOT NULL
+    ORDER BY w.id;
+    DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
+    SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+
+    IF p_dry_run THEN
+        SAVEPOINT before_changes;
+    END IF;
+    SET o_rows = '';
+
+    -- ACT_HI_INCIDENT
+    SET v_rows = 0;
+    -- The rows that name SEED_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- The rows that name MONITOR_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- The rows that name BATCH_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows);
+
+    -- ACT_HI_JOB_LOG
+    SET v_rows = 0;
+    -- The rows that name SEED_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- The rows that name MONITOR_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- The rows that name BATCH_JOB_DEF_ID_ of the instance.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_GE_BYTEARRAY
+    SET v_rows = 0;
+    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_BATCH
+    SET v_rows = 0;
+    -- The instances themselves.
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = CONCAT('[', o_rows, ']');
+    IF p_dry_run THEN
+        ROLLBACK TO SAVEPOINT before_changes;
+    END IF;
+END$$
+DELIMITER ;
+
+-- history_batches_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
+-- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_step;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body ec872115cdde]'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    DECLARE v_place     bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_options   longtext;
+    DECLARE v_rows      longtext;
+    DECLARE v_sum       bigint;
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
+                GET DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
+                ROLLBACK;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7.history_batches_stamp_work();
+
+            -- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
+            FROM windrow_camunda7.run AS r
+            CROSS JOIN windrow_camunda7.control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
+            INTO v_done, v_again, v_present, v_halving
+            FROM windrow_camunda7.run_stamp AS p
+            WHERE p.run_id = p_run
+              AND p.rule = 'history'
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            ELSE
+                CALL windrow_camunda7.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7.rule_paused('history', o_state);
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
+            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
+            END IF;
+            -- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            SELECT r.options INTO v_options FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
+            SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
+            SELECT p.cursor_key INTO v_place FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = p_run AND p.rule = 'history';
+            INSERT INTO windrow_camunda7.work_stamp (position, id)
+            SELECT t.position, t.id
+            FROM windrow_camunda7.work_todo AS t
+            WHERE t.position > v_place
+            ORDER BY t.position
+            LIMIT v_present;
+            SET v_last = ROW_COUNT();
+            IF v_last = 0 THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
+            CALL windrow_camunda7.history_batches_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.record_skips(p_run, 'history');
+            SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.families = p.families + v_families,
+                p.changed_rows = p.changed_rows + v_sum,
+                p.table_rows = CONCAT(
+                    '[',
+                    CAST(JSON_VALUE(p.table_rows, '$[0]') AS signed) + CAST(JSON_VALUE(v_rows, '$[0]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[1]') AS signed) + CAST(JSON_VALUE(v_rows, '$[1]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[2]') AS signed) + CAST(JSON_VALUE(v_rows, '$[2]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[3]') AS signed) + CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
+                    ']'
+                ),
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                p.cursor_key = v_place,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
+        -- read-only server: they are no fault of a family.
+        IF v_errno IN (1317, 1927, 1053) THEN
+            SET o_state = 'cancelled';
+            LEAVE step;
+        END IF;
+        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
+        IF NOT v_busy AND (
+            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+            OR v_last = 0
+        ) THEN
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF v_busy AND v_again < v_retries THEN
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        IF v_last = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+        IF v_last > 1 THEN
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = v_last DIV 2,
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, 'history', v_key, v_errno, v_sqlstate, v_message);
+        CALL windrow_camunda7.history_batches_stamp_work();
+        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL windrow_camunda7.record_skips(p_run, 'history');
+        UPDATE windrow_camunda7.run_stamp AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(v_present * 2, v_batch),
+            p.halving = false,
+            p.cursor_key = v_place,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'history';
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END$$
+DELIMITER ;
+
+-- history_decisions_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_open;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_open(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body 9a1619bccf63]'
+BEGIN
+    DECLARE v_text   longtext;
+    DECLARE v_family boolean;
+    DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
+    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
+    SET v_family = COALESCE(v_text <> 'false', true);
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_todo, windrow_camunda7.work_named;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_todo (
+        position bigint NOT NULL AUTO_INCREMENT,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
+        -- It has the type and the collation of the key.
+        CREATE TEMPORARY TABLE windrow_camunda7.work_named (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+        INSERT IGNORE INTO windrow_camunda7.work_named (id)
+        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+        INSERT INTO windrow_camunda7.work_todo (id)
+        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        FROM windrow_camunda7.work_named AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = n.id
+        WHERE r.`PROC_INST_ID_` IS NULL
+          AND r.`CASE_INST_ID_` IS NULL
+        ORDER BY id;
+        DROP TEMPORARY TABLE windrow_camunda7.work_named;
+    ELSE
+        INSERT INTO windrow_camunda7.work_todo (id)
+        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        FROM `camunda7`.`ACT_HI_DECINST` AS r
+        WHERE (v_all OR r.`REMOVAL_TIME_` IS NULL)
+          AND r.`PROC_INST_ID_` IS NULL
+          AND r.`CASE_INST_ID_` IS NULL
+        ORDER BY id;
+    END IF;
+END$$
+DELIMITER ;
+
+-- history_decisions_stamp_close: the work tables of a stamp go.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_close;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_close()
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables of a stamp. [body c99b25b80502]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        windrow_camunda7.work_todo, windrow_camunda7.work_named, windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
+END$$
+DELIMITER ;
+
+-- history_decisions_stamp_work: the work tables of one batch, empty.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_work;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_work()
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of ACT_HI_DECINST. [body a39422871f91]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
+    -- What the batch is about, and the rows of ACT_HI_DECINST that it locks, with their family.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_stamp (
+        position bigint NOT NULL DEFAULT 0,
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_member (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`ID_` AS family FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+    -- The removal time of each, or why it has none.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_time (
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`ID_` AS family, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+END$$
+DELIMITER ;
+
+-- history_decisions_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of ACT_HI_DECINST first. history_decisions_stamp_step calls it. [body 046b00162fd3]'
+BEGIN
+    DECLARE v_family  boolean;
+    DECLARE v_base    longtext;
+    DECLARE v_default bigint;
+    DECLARE v_to      datetime(6);
+    DECLARE v_text    longtext;
+    DECLARE v_rows    bigint;
+    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
+    SET v_family = COALESCE(v_text <> 'false', true);
+    CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
+    CALL windrow_camunda7.option_of(p_options, 'default', v_text);
+    CALL windrow_camunda7.seconds(v_text, v_default);
+    CALL windrow_camunda7.option_of(p_options, 'to', v_text);
+    CALL windrow_camunda7.instant(v_text, v_to);
+    SET v_to = v_to;
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+    IF v_family THEN
+        INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
+        SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+        FROM windrow_camunda7.work_stamp AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ROOT_DEC_INST_ID_` = w.id
+        ORDER BY r.`ID_`
+        FOR UPDATE;
+    END IF;
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+    FROM windrow_camunda7.work_stamp AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = w.id
+    ORDER BY r.`ID_`
+    FOR UPDATE;
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in ACT_RE_DECISION_DEF:
+    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
+    INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
+    SELECT
+        c.id, c.family,
+        IF(v_base IS NULL, v_to, c.base + INTERVAL c.live SECOND),
+        CASE
+            WHEN v_base IS NULL THEN NULL
+            WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
+            WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
+            WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
+            WHEN c.live IS NULL THEN 'POLICY_DISABLED'
+        END
+    FROM (
+        SELECT
+            w.id, k.family, b.`ID_` AS root,
+            IF(v_base = 'start', b.`EVAL_TIME_`, b.`EVAL_TIME_`) AS base,
+            CASE WHEN d.`HISTORY_TTL_` IS NULL THEN v_default WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END AS live
+        FROM (
+            SELECT DISTINCT IF(v_family, m.family, m.id) AS id, m.family
+            FROM windrow_camunda7.work_member AS m
+        ) AS k
+        STRAIGHT_JOIN windrow_camunda7.work_stamp AS w ON w.id = k.id
+        LEFT JOIN `camunda7`.`ACT_HI_DECINST` AS b ON b.`ID_` = k.family
+        LEFT JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d ON d.`ID_` = b.`DEC_DEF_ID_`
+    ) AS c;
+    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    SELECT w.id, w.reason
+    FROM windrow_camunda7.work_time AS w
+    WHERE w.reason IS NOT NULL
+    ORDER BY w.id;
+    DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
+    SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+
+    IF p_dry_run THEN
+        SAVEPOINT before_changes;
+    END IF;
+    SET o_rows = '';
+
+    -- ACT_HI_DEC_IN
+    SET v_rows = 0;
+    IF v_family THEN
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = m.`ID_`
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    IF NOT v_family THEN
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows);
+
+    -- ACT_HI_DEC_OUT
+    SET v_rows = 0;
+    IF v_family THEN
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = m.`ID_`
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    IF NOT v_family THEN
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_GE_BYTEARRAY
+    SET v_rows = 0;
+    IF v_family THEN
+        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    IF NOT v_family THEN
+        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DECINST
+    SET v_rows = 0;
+    IF v_family THEN
+        -- The instances themselves.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- Those that name it as the root of their family.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_DEC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    IF NOT v_family THEN
+        -- The instances themselves.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = CONCAT('[', o_rows, ']');
+    IF p_dry_run THEN
+        ROLLBACK TO SAVEPOINT before_changes;
+    END IF;
+END$$
+DELIMITER ;
+
+-- history_decisions_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
+-- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_step;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body e0e0f5365f04]'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    DECLARE v_place     bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_options   longtext;
+    DECLARE v_rows      longtext;
+    DECLARE v_sum       bigint;
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
+                GET DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
+                ROLLBACK;
+            END;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7.history_decisions_stamp_work();
+
+            -- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
+            FROM windrow_camunda7.run AS r
+            CROSS JOIN windrow_camunda7.control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
+            INTO v_done, v_again, v_present, v_halving
+            FROM windrow_camunda7.run_stamp AS p
+            WHERE p.run_id = p_run
+              AND p.rule = 'history'
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            ELSE
+                CALL windrow_camunda7.window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL windrow_camunda7.rule_paused('history', o_state);
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
+            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
+            END IF;
+            -- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            SELECT r.options INTO v_options FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
+            SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
+            SELECT p.cursor_key INTO v_place FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = p_run AND p.rule = 'history';
+            INSERT INTO windrow_camunda7.work_stamp (position, id)
+            SELECT t.position, t.id
+            FROM windrow_camunda7.work_todo AS t
+            WHERE t.position > v_place
+            ORDER BY t.position
+            LIMIT v_present;
+            SET v_last = ROW_COUNT();
+            IF v_last = 0 THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
+            CALL windrow_camunda7.history_decisions_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.record_skips(p_run, 'history');
+            SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.families = p.families + v_families,
+                p.changed_rows = p.changed_rows + v_sum,
+                p.table_rows = CONCAT(
+                    '[',
+                    CAST(JSON_VALUE(p.table_rows, '$[0]') AS signed) + CAST(JSON_VALUE(v_rows, '$[0]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[1]') AS signed) + CAST(JSON_VALUE(v_rows, '$[1]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[2]') AS signed) + CAST(JSON_VALUE(v_rows, '$[2]') AS signed), ', ',
+                    CAST(JSON_VALUE(p.table_rows, '$[3]') AS signed) + CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
+                    ']'
+                ),
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                p.cursor_key = v_place,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
+        -- read-only server: they are no fault of a family.
+        IF v_errno IN (1317, 1927, 1053) THEN
+            SET o_state = 'cancelled';
+            LEAVE step;
+        END IF;
+        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
+        IF NOT v_busy AND (
+            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+            OR v_last = 0
+        ) THEN
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF v_busy AND v_again < v_retries THEN
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        IF v_last = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+        IF v_last > 1 THEN
+            UPDATE windrow_camunda7.run_stamp AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = v_last DIV 2,
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, 'history', v_key, v_errno, v_sqlstate, v_message);
+        CALL windrow_camunda7.history_decisions_stamp_work();
+        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL windrow_camunda7.record_skips(p_run, 'history');
+        UPDATE windrow_camunda7.run_stamp AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(v_present * 2, v_batch),
+            p.halving = false,
+            p.cursor_key = v_place,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'history';
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END$$
+DELIMITER ;
+
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64), OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 0133112adfba]'
+COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 4e055af3dbfb]'
 BEGIN
     DECLARE v_paused boolean;
     DECLARE v_text   longtext;
+    DECLARE v_of     longtext;
     DECLARE v_dry    longtext;
     DECLARE v_budget bigint;
     DECLARE v_chunk  bigint DEFAULT 200;
@@ -998,13 +1969,18 @@ BEGIN
             CALL windrow_camunda7.setting_of(o_rule, 'time_budget', v_budget);
         END IF;
         CALL windrow_camunda7.option_of(p_options, 'chunk', v_text);
+        CALL windrow_camunda7.option_of(p_options, 'of', v_of);
         INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
         VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         INSERT INTO windrow_camunda7.run_stamp (run_id, rule, batch_families, table_rows)
-        SELECT o_run, o_rule, COALESCE(v_text, 200), CASE o_rule
+        SELECT o_run, o_rule, COALESCE(v_text, 200), CASE CONCAT_WS('.', o_rule, v_of)
             WHEN 'history' THEN '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]'
+            WHEN 'history.batches' THEN '[0, 0, 0, 0]'
+            WHEN 'history.decisions' THEN '[0, 0, 0, 0]'
         END;
+        -- What tells the stamp from all others.
+        SET o_rule = CONCAT_WS('.', o_rule, v_of);
     END IF;
 END$$
 DELIMITER ;
@@ -1037,7 +2013,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One stamp of the ledger as a JSON document; NULL if there is no such one. [body 28a6010b254b]'
+COMMENT 'One stamp of the ledger as a JSON document; NULL if there is no such one. [body 0001c3b3a089]'
 BEGIN
     DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_options  longtext;
@@ -1049,7 +2025,7 @@ BEGIN
     DECLARE v_refused  longtext;
     SET SESSION group_concat_max_len = 1048576;
     SELECT
-        r.options, p.rule, p.table_rows,
+        r.options, CONCAT_WS('.', p.rule, JSON_VALUE(r.options, '$.of')), p.table_rows,
         CONCAT(
             '{"run": ', r.run_id,
             ', "status": ', COALESCE(JSON_QUOTE(r.status), 'null'),
@@ -1061,6 +2037,7 @@ BEGIN
             ', "finished_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.finished_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.finished_at, '.%f'))), '+00:00"'), 'null'),
             ', "duration_ms": ', COALESCE(CAST(ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000) AS CHAR), 'null'),
             ', "rules": [{"rule": ', JSON_QUOTE(p.rule),
+            ', "of": ', COALESCE(JSON_QUOTE(JSON_VALUE(r.options, '$.of')), 'null'),
             ', "families": ', p.families,
             ', "rows": ', p.changed_rows,
             ', "batches": ', p.batches,
@@ -1125,6 +2102,54 @@ BEGIN
             DROP TEMPORARY TABLE windrow_camunda7.work_named;
         END IF;
     END IF;
+    IF v_rule = 'history.batches' THEN
+        SET v_tables = CONCAT(
+            JSON_QUOTE('ACT_HI_INCIDENT'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
+            ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_BATCH'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed)
+        );
+        -- Keys that no row has.
+        IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
+            DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_named;
+            CREATE TEMPORARY TABLE windrow_camunda7.work_named (
+                PRIMARY KEY (id)
+            ) ENGINE = InnoDB AS
+            SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
+            INSERT IGNORE INTO windrow_camunda7.work_named (id)
+            SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+            SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
+            INTO v_refused
+            FROM windrow_camunda7.work_named AS n
+            LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = n.id
+            WHERE r.`ID_` IS NULL;
+            DROP TEMPORARY TABLE windrow_camunda7.work_named;
+        END IF;
+    END IF;
+    IF v_rule = 'history.decisions' THEN
+        SET v_tables = CONCAT(
+            JSON_QUOTE('ACT_HI_DEC_IN'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_DEC_OUT'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
+            ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_DECINST'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed)
+        );
+        -- Keys that no row has.
+        IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
+            DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_named;
+            CREATE TEMPORARY TABLE windrow_camunda7.work_named (
+                PRIMARY KEY (id)
+            ) ENGINE = InnoDB AS
+            SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
+            INSERT IGNORE INTO windrow_camunda7.work_named (id)
+            SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+            SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
+            INTO v_refused
+            FROM windrow_camunda7.work_named AS n
+            LEFT JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = n.id AND r.`PROC_INST_ID_` IS NULL AND r.`CASE_INST_ID_` IS NULL
+            WHERE r.`ID_` IS NULL;
+            DROP TEMPORARY TABLE windrow_camunda7.work_named;
+        END IF;
+    END IF;
     SET o_document = CONCAT(o_document, ', "tables": {', v_tables, '}', v_skips, ', "failures": ', v_failures, '}], "refused": {', v_refused, '}}');
     SET SESSION group_concat_max_len = v_length;
 END$$
@@ -1146,7 +2171,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body ce513a5ae9c1]'
+COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 91292ab525ee]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1206,6 +2231,26 @@ BEGIN
                 CALL windrow_camunda7.history_stamp_step(v_run, v_state);
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             CALL windrow_camunda7.history_stamp_close();
+        END IF;
+        IF v_rule = 'history.batches' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7.history_batches_stamp_open(p_options);
+            COMMIT;
+            REPEAT
+                CALL windrow_camunda7.history_batches_stamp_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            CALL windrow_camunda7.history_batches_stamp_close();
+        END IF;
+        IF v_rule = 'history.decisions' THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_camunda7.history_decisions_stamp_open(p_options);
+            COMMIT;
+            REPEAT
+                CALL windrow_camunda7.history_decisions_stamp_step(v_run, v_state);
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            CALL windrow_camunda7.history_decisions_stamp_close();
         END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;

@@ -686,7 +686,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body fadd0fdebd45]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body ac52524d39b5]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -819,9 +819,19 @@ BEGIN
         ('flag_of'),
         ('held_back'),
         ('history_batch'),
+        ('history_batches_stamp_batch'),
+        ('history_batches_stamp_close'),
+        ('history_batches_stamp_open'),
+        ('history_batches_stamp_step'),
+        ('history_batches_stamp_work'),
         ('history_close'),
         ('history_count'),
         ('history_cutoff'),
+        ('history_decisions_stamp_batch'),
+        ('history_decisions_stamp_close'),
+        ('history_decisions_stamp_open'),
+        ('history_decisions_stamp_step'),
+        ('history_decisions_stamp_work'),
         ('history_finish'),
         ('history_keep'),
         ('history_open'),
@@ -935,6 +945,36 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_camunda7.work_routine;
+
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'index', n.index_name,
+        IF(n.usable, 'ok', 'violation'),
+        CASE
+            WHEN n.usable THEN 'valid'
+            WHEN n.found THEN 'IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED'
+            ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
+        END
+    FROM (
+        SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
+        FROM (
+            SELECT
+                w.table_name,
+                w.index_name,
+                COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.ignored = 'NO' THEN 1 END) = w.width AS usable,
+                COALESCE(s.index_name = w.index_name, false) AS found
+            FROM (
+                SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
+            ) AS w
+            LEFT JOIN information_schema.statistics AS s
+                ON s.table_schema = 'camunda7'
+                AND s.table_name = w.table_name
+                AND s.seq_in_index = w.place
+                AND LOWER(s.column_name) = LOWER(w.column_name)
+            GROUP BY w.table_name, w.index_name, w.width, s.index_name
+        ) AS c
+        GROUP BY c.table_name, c.index_name
+    ) AS n;
 
     CALL windrow_camunda7.strangers();
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)

@@ -12,4 +12,8 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_camunda7;
 
+ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_INCIDENT`
+    DROP INDEX IF EXISTS `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`,
+    ALGORITHM = INPLACE, LOCK = NONE;
+
 DROP ROLE IF EXISTS `windrow_camunda7_operator`, `windrow_camunda7_auditor`, `windrow_camunda7_owner`;

@@ -418,7 +418,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 76ef6372d702]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body c4b50b6023a7]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'history' THEN
@@ -437,6 +437,22 @@ BEGIN
         END IF;
         IF NOT v_valid THEN
             CALL windrow_camunda7.refuse(CONCAT('not a key of ', 'ACT_RU_TASK_METER_LOG', ': ', QUOTE(p_key)), 'a key is a value of ACT_RU_TASK_METER_LOG.ID_');
+        END IF;
+    END IF;
+    IF p_rule = 'history.batches' THEN
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7.refuse(CONCAT('not a key of ', 'ACT_HI_BATCH', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_BATCH.ID_');
+        END IF;
+    END IF;
+    IF p_rule = 'history.decisions' THEN
+        IF p_key REGEXP '^.+\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_camunda7.refuse(CONCAT('not a key of ', 'ACT_HI_DECINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_DECINST.ID_');
         END IF;
     END IF;
 END$$

@@ -16,7 +16,7 @@ GRANT `windrow_camunda7_auditor` TO `windrow_camunda7_operator`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camunda7_owner`;
-GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_BATCH` TO `windrow_camunda7_owner`;
+GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_BATCH` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_COMMENT` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DEC_IN` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_DEC_OUT` TO `windrow_camunda7_owner`;
@@ -32,6 +32,7 @@ GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_TASKINST` T
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_VARINST` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_RU_AUTHORIZATION` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_RU_TASK_METER_LOG` TO `windrow_camunda7_owner`;
+GRANT SELECT ON `camunda7`.`ACT_RE_DECISION_DEF` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RE_PROCDEF` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_EXT_TASK` TO `windrow_camunda7_owner`;
 GRANT SELECT ON `camunda7`.`ACT_RU_JOB` TO `windrow_camunda7_owner`;

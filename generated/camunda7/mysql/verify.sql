@@ -136,6 +136,30 @@ FROM (
 ) AS o
 ORDER BY o.edge;
 
+-- Indexes that the statements need.
+SELECT n.index_name, n.table_name, n.usable
+FROM (
+    SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
+    FROM (
+        SELECT
+            w.table_name,
+            w.index_name,
+            COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
+            COALESCE(s.index_name = w.index_name, false) AS found
+        FROM (
+            SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
+        ) AS w
+        LEFT JOIN information_schema.statistics AS s
+            ON s.table_schema = 'camunda7'
+            AND s.table_name = w.table_name
+            AND s.seq_in_index = w.place
+            AND LOWER(s.column_name) = LOWER(w.column_name)
+        GROUP BY w.table_name, w.index_name, w.width, s.index_name
+    ) AS c
+    GROUP BY c.table_name, c.index_name
+) AS n
+ORDER BY n.index_name;
+
 -- Whose rights the routines, the views and the event have, and whether that role is still there.
 SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known
 FROM (

@@ -6,3 +6,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
+
+-- A stamp of rule history finds the rows of one instance.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_"
+    ON "public"."act_hi_incident" ("job_def_id_");

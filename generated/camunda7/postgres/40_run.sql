@@ -733,10 +733,32 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of act_ru_task_meter_log.id_.';
         END IF;
     END IF;
+    IF p_rule = 'history.batches' THEN
+        BEGIN
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_batch', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_batch.id_.';
+        END IF;
+    END IF;
+    IF p_rule = 'history.decisions' THEN
+        BEGIN
+            v_valid := (p_key ~ '^.+$') AND p_key::text IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_decinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_decinst.id_.';
+        END IF;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 5fb198df699c]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body cd31130a2d9e]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1349,8 +1371,14 @@ BEGIN
             ('finish_artifact'),
             ('held_back'),
             ('history_batch'),
+            ('history_batches_stamp_batch'),
+            ('history_batches_stamp_next'),
+            ('history_batches_stamp_step'),
             ('history_count'),
             ('history_cutoff'),
+            ('history_decisions_stamp_batch'),
+            ('history_decisions_stamp_next'),
+            ('history_decisions_stamp_step'),
             ('history_keep'),
             ('history_overdue'),
             ('history_preview'),
@@ -1422,7 +1450,8 @@ BEGIN
             ('verify')
     ),
     needed (table_name, index_name) AS (
-        SELECT NULL::text, NULL::text WHERE false
+        VALUES
+            ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_')
     ),
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
@@ -1559,4 +1588,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 9a52f28b945d]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 905d87a074bb]';

@@ -37,11 +37,12 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rules constant text[] := ARRAY['history'];
+    v_others constant text[] := ARRAY['history.batches', 'history.decisions'];
     v_rule  text;
     v_key   text;
     v_to    timestamptz;
 BEGIN
-    PERFORM windrow_camunda7.check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run']);
+    PERFORM windrow_camunda7.check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run', 'of']);
     v_rule := coalesce(p_options ->> 'rule', CASE WHEN cardinality(v_rules) = 1 THEN v_rules[1] END);
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule with removal times to set: %', quote_nullable(v_rule)
@@ -54,6 +55,10 @@ BEGIN
     IF num_nonnulls(p_options -> 'key', p_options -> 'missing', p_options -> 'all') <> 1 THEN
         RAISE EXCEPTION 'not one of key, missing and all'
             USING ERRCODE = '22023', HINT = 'Write {"key": [17, 18]} for some, {"missing": true} for those without a removal time, or {"all": true}.';
+    END IF;
+    IF p_options ? 'of' AND (v_rule || '.' || (p_options ->> 'of') = ANY (v_others)) IS NOT TRUE THEN
+        RAISE EXCEPTION 'rule % has no such removal times to set: %', v_rule, quote_nullable(p_options ->> 'of')
+            USING ERRCODE = '22023', HINT = format('The option of is the last part of one of these: %s.', array_to_string(v_others, ', '));
     END IF;
     IF p_options ? 'to' THEN
         -- PostgreSQL would take words such as tomorrow, too.
@@ -102,14 +107,14 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';
         END IF;
         FOR v_key IN SELECT k.key FROM jsonb_array_elements_text(p_options -> 'key') AS k(key) LOOP
-            PERFORM windrow_camunda7.check_key(v_rule, v_key);
+            PERFORM windrow_camunda7.check_key(v_rule || coalesce('.' || (p_options ->> 'of'), ''), v_key);
         END LOOP;
     END IF;
     RETURN v_rule;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_stamp_options(jsonb) IS
-    'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body 5c07e40905c9]';
+    'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body 8cafb44fd6f7]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -920,6 +925,824 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_step(bigint) IS
     'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body f4b6a9e54b52]';
 
+-- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
+
+-- history_batches_stamp_next: the next families or instances, in the order of the rows of act_hi_batch that lead to them.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(
+    p_options jsonb,
+    p_after   text,
+    p_limit   bigint,
+    OUT o_last text,
+    OUT o_keys text[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_all    boolean := p_options ? 'all';
+    v_named  text[];
+BEGIN
+    IF p_options ? 'key' THEN
+        v_named := ARRAY(SELECT k.key::text FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
+        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
+        INTO o_last, o_keys
+        FROM (
+            SELECT r."id_" AS id, r."id_" AS key
+            FROM "public"."act_hi_batch" AS r
+            WHERE r."id_" = ANY (v_named)
+              AND r."id_" > p_after
+            ORDER BY r."id_"
+            LIMIT p_limit
+        ) AS n;
+    ELSE
+        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
+        INTO o_last, o_keys
+        FROM (
+            SELECT r."id_" AS id, r."id_" AS key
+            FROM "public"."act_hi_batch" AS r
+            WHERE r."id_" > p_after
+              AND (v_all OR r."removal_time_" IS NULL)
+            ORDER BY r."id_"
+            LIMIT p_limit
+        ) AS n;
+    END IF;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(jsonb, text, bigint) IS
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_batch; o_last is NULL where there are no more. Reads only. [body f0dd95c1bfba]';
+
+-- history_batches_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_batch(
+    p_options jsonb,
+    p_keys    text[],
+    OUT o_families     bigint,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_base     text := p_options ->> 'calculated';
+    v_default  bigint := windrow_camunda7.seconds(p_options ->> 'default');
+    v_to       timestamp := (p_options ->> 'to')::timestamptz AT TIME ZONE 'UTC';
+    v_members  text[];
+    v_keys     text[];
+    v_families text[];
+    v_times    timestamp[];
+    v_changed  bigint;
+    v_rows     bigint;
+BEGIN
+    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
+    END IF;
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+    v_members := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_hi_batch" AS t
+        WHERE t."id_" = ANY (p_keys)
+        ORDER BY t."id_"
+        FOR UPDATE
+    );
+
+    -- A calculated time counts from the root of the family, by the time to live that the spec has for its type_: any
+    -- other means the default. What cannot be calculated stays as it is.
+    SELECT
+        coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(CASE WHEN v_base IS NULL THEN v_to ELSE s.base + make_interval(secs => s.live) END ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.key::text ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(s.reason ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}')
+    INTO v_keys, v_families, v_times, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            c.*,
+            CASE
+                WHEN v_base IS NULL THEN NULL
+                WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
+                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
+                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
+                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
+            END AS reason
+        FROM (
+            SELECT
+                k.key, k.family, b."id_" AS root,
+                CASE v_base WHEN 'start' THEN b."start_time_" ELSE b."end_time_" END AS base,
+                coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, v_default) AS live
+            FROM (
+                SELECT DISTINCT r."id_" AS key, r."id_" AS family
+                FROM "public"."act_hi_batch" AS r
+                WHERE r."id_" = ANY (v_members)
+            ) AS k
+            LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = k.family
+            WHERE k.key = ANY (p_keys)
+        ) AS c
+    ) AS s;
+    o_families := cardinality(v_keys);
+
+    -- act_hi_incident
+    v_rows := 0;
+    -- The rows that name seed_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_incident" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."seed_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- The rows that name monitor_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_incident" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."monitor_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- The rows that name batch_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_incident" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."batch_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    o_rows[1] := v_rows;
+
+    -- act_hi_job_log
+    v_rows := 0;
+    -- The rows that name seed_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_job_log" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."seed_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- The rows that name monitor_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_job_log" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."monitor_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- The rows that name batch_job_def_id_ of the instance.
+    UPDATE "public"."act_hi_job_log" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    WHERE t."job_def_id_" = o."batch_job_def_id_"
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    o_rows[2] := v_rows;
+
+    -- act_ge_bytearray
+    v_rows := 0;
+    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
+    UPDATE "public"."act_ge_bytearray" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."seed_job_def_id_"
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
+    UPDATE "public"."act_ge_bytearray" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."monitor_job_def_id_"
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
+    UPDATE "public"."act_ge_bytearray" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."batch_job_def_id_"
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    o_rows[3] := v_rows;
+
+    -- act_hi_batch
+    v_rows := 0;
+    -- The instances themselves.
+    UPDATE "public"."act_hi_batch" AS t
+    SET "removal_time_" = w.due
+    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    WHERE t."id_" = w.id
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    v_rows := v_rows + v_changed;
+    o_rows[4] := v_rows;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_batch(jsonb, text[]) IS
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; history_batches_stamp_step calls it. [body e1a3403f639d]';
+
+-- history_batches_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
+-- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_step(p_run bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7.run%ROWTYPE;
+    v_progress windrow_camunda7.run_stamp%ROWTYPE;
+    v_next     record;
+    v_batch    record;
+    v_sqlstate text;
+    v_message  text;
+    v_busy     boolean := false;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM windrow_camunda7.run_stamp AS r WHERE r.run_id = p_run AND r.rule = 'history' FOR UPDATE;
+
+    -- Everything that may end a run is looked at before every batch.
+    IF NOT windrow_camunda7.is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
+    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
+        RETURN windrow_camunda7.rule_paused('history');
+    END IF;
+
+    SELECT * INTO v_next FROM windrow_camunda7.history_batches_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
+    IF v_next.o_last IS NULL THEN
+        RETURN 'nothing left';
+    END IF;
+
+    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7.history_batches_stamp_batch(v_run.options, v_next.o_keys);
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            v_busy := true;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+                RETURN format('error %s: %s', v_sqlstate, v_message);
+            END IF;
+    END;
+
+    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_camunda7.setting_of('history', 'retries') THEN
+        UPDATE windrow_camunda7.run_stamp AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'history';
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
+        UPDATE windrow_camunda7.run_stamp AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = cardinality(v_next.o_keys) / 2,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'history';
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL THEN
+        INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
+        VALUES (p_run, 'history', v_next.o_keys[1]::text, v_sqlstate, v_message)
+        ON CONFLICT (run_id, rule, key) DO NOTHING;
+        SELECT
+            0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
+            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            ARRAY[0, 0, 0, 0]::bigint[] AS o_rows
+        INTO v_batch;
+    END IF;
+
+    UPDATE windrow_camunda7.run_stamp AS r
+    SET families = r.families + v_batch.o_families,
+        changed_rows = r.changed_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
+        cursor_key = v_next.o_last::text,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = 'history';
+    IF cardinality(v_batch.o_skip_keys) > 0 THEN
+        PERFORM windrow_camunda7.record_skips(p_run, 'history', v_batch.o_skip_keys, v_batch.o_skip_reasons);
+    END IF;
+    RETURN 'more';
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_step(bigint) IS
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body 4e4c863e324a]';
+
+-- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
+
+-- history_decisions_stamp_next: the next families or instances, in the order of the rows of act_hi_decinst that lead to them.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(
+    p_options jsonb,
+    p_after   text,
+    p_limit   bigint,
+    OUT o_last text,
+    OUT o_keys text[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+    v_all    boolean := p_options ? 'all';
+    v_named  text[];
+BEGIN
+    IF p_options ? 'key' THEN
+        v_named := ARRAY(SELECT k.key::text FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
+        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
+        INTO o_last, o_keys
+        FROM (
+            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
+            FROM "public"."act_hi_decinst" AS r
+            WHERE r."id_" = ANY (v_named)
+              AND r."id_" > p_after
+              AND r."proc_inst_id_" IS NULL
+              AND r."case_inst_id_" IS NULL
+              -- Where several rows lead to one family, the root does, or else the first of them.
+              AND (NOT v_family OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
+                  SELECT FROM "public"."act_hi_decinst" AS f
+                  WHERE f."id_" = r."root_dec_inst_id_"
+                    AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
+                    AND f."id_" = ANY (v_named) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+              ) AND NOT EXISTS (
+                  SELECT FROM "public"."act_hi_decinst" AS f
+                  WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_"
+                    AND f."id_" < r."id_"
+                    AND f."id_" = ANY (v_named) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+              ))
+            ORDER BY r."id_"
+            LIMIT p_limit
+        ) AS n;
+    ELSE
+        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
+        INTO o_last, o_keys
+        FROM (
+            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
+            FROM "public"."act_hi_decinst" AS r
+            WHERE r."id_" > p_after
+              AND (v_all OR r."removal_time_" IS NULL)
+              AND r."proc_inst_id_" IS NULL
+              AND r."case_inst_id_" IS NULL
+              -- Where several rows lead to one family, the root does, or else the first of them.
+              AND (NOT v_family OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
+                  SELECT FROM "public"."act_hi_decinst" AS f
+                  WHERE f."id_" = r."root_dec_inst_id_"
+                    AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
+                    AND (v_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+              ) AND NOT EXISTS (
+                  SELECT FROM "public"."act_hi_decinst" AS f
+                  WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_"
+                    AND f."id_" < r."id_"
+                    AND (v_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+              ))
+            ORDER BY r."id_"
+            LIMIT p_limit
+        ) AS n;
+    END IF;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(jsonb, text, bigint) IS
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_decinst; o_last is NULL where there are no more. Reads only. [body 9c699bad2377]';
+
+-- history_decisions_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_batch(
+    p_options jsonb,
+    p_keys    text[],
+    OUT o_families     bigint,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+    v_base     text := p_options ->> 'calculated';
+    v_default  bigint := windrow_camunda7.seconds(p_options ->> 'default');
+    v_to       timestamp := (p_options ->> 'to')::timestamptz AT TIME ZONE 'UTC';
+    v_members  text[];
+    v_keys     text[];
+    v_families text[];
+    v_times    timestamp[];
+    v_changed  bigint;
+    v_rows     bigint;
+BEGIN
+    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
+    END IF;
+
+    -- These rows first: no other stamp meets a family that is stamped in part.
+    IF v_family THEN
+        v_members := ARRAY(
+            SELECT t."id_"
+            FROM "public"."act_hi_decinst" AS t
+            WHERE t."root_dec_inst_id_" = ANY (p_keys)
+               OR t."id_" = ANY (p_keys)
+            ORDER BY t."id_"
+            FOR UPDATE
+        );
+    ELSE
+        v_members := ARRAY(
+            SELECT t."id_"
+            FROM "public"."act_hi_decinst" AS t
+            WHERE t."id_" = ANY (p_keys)
+            ORDER BY t."id_"
+            FOR UPDATE
+        );
+    END IF;
+
+    -- A calculated time counts from the root of the family, by the time to live of the root's definition in act_re_decision_def:
+    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
+    SELECT
+        coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(CASE WHEN v_base IS NULL THEN v_to ELSE s.base + make_interval(secs => s.live) END ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.key::text ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(s.reason ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}')
+    INTO v_keys, v_families, v_times, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            c.*,
+            CASE
+                WHEN v_base IS NULL THEN NULL
+                WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
+                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
+                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
+                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
+            END AS reason
+        FROM (
+            SELECT
+                k.key, k.family, b."id_" AS root,
+                CASE v_base WHEN 'start' THEN b."eval_time_" ELSE b."eval_time_" END AS base,
+                CASE WHEN d."history_ttl_" IS NULL THEN v_default WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END AS live
+            FROM (
+                SELECT DISTINCT CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key, coalesce(r."root_dec_inst_id_", r."id_") AS family
+                FROM "public"."act_hi_decinst" AS r
+                WHERE r."id_" = ANY (v_members)
+            ) AS k
+            LEFT JOIN "public"."act_hi_decinst" AS b ON b."id_" = k.family
+            LEFT JOIN "public"."act_re_decision_def" AS d ON d."id_" = b."dec_def_id_"
+            WHERE k.key = ANY (p_keys)
+        ) AS c
+    ) AS s;
+    o_families := cardinality(v_keys);
+
+    -- act_hi_dec_in
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_dec_in" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."dec_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_dec_in" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        WHERE t."dec_inst_id_" = m."id_"
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_dec_in" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."dec_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[1] := v_rows;
+
+    -- act_hi_dec_out
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_dec_out" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."dec_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_dec_out" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        WHERE t."dec_inst_id_" = m."id_"
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_dec_out" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."dec_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[2] := v_rows;
+
+    -- act_ge_bytearray
+    v_rows := 0;
+    IF v_family THEN
+        -- What these rows name in act_hi_dec_in.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_out.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_in.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = m."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_out.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = m."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- What these rows name in act_hi_dec_in.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_out.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[3] := v_rows;
+
+    -- act_hi_decinst
+    v_rows := 0;
+    IF v_family THEN
+        -- The instances themselves.
+        UPDATE "public"."act_hi_decinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- Those that name it as the root of their family.
+        UPDATE "public"."act_hi_decinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_dec_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The instances themselves.
+        UPDATE "public"."act_hi_decinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[4] := v_rows;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_batch(jsonb, text[]) IS
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; history_decisions_stamp_step calls it. [body f6d906796042]';
+
+-- history_decisions_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
+-- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_step(p_run bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_run      windrow_camunda7.run%ROWTYPE;
+    v_progress windrow_camunda7.run_stamp%ROWTYPE;
+    v_next     record;
+    v_batch    record;
+    v_sqlstate text;
+    v_message  text;
+    v_busy     boolean := false;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM windrow_camunda7.run_stamp AS r WHERE r.run_id = p_run AND r.rule = 'history' FOR UPDATE;
+
+    -- Everything that may end a run is looked at before every batch.
+    IF NOT windrow_camunda7.is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
+    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
+        RETURN windrow_camunda7.rule_paused('history');
+    END IF;
+
+    SELECT * INTO v_next FROM windrow_camunda7.history_decisions_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
+    IF v_next.o_last IS NULL THEN
+        RETURN 'nothing left';
+    END IF;
+
+    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
+    BEGIN
+        SELECT * INTO v_batch FROM windrow_camunda7.history_decisions_stamp_batch(v_run.options, v_next.o_keys);
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            v_busy := true;
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+                RETURN format('error %s: %s', v_sqlstate, v_message);
+            END IF;
+    END;
+
+    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_camunda7.setting_of('history', 'retries') THEN
+        UPDATE windrow_camunda7.run_stamp AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'history';
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
+        UPDATE windrow_camunda7.run_stamp AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = cardinality(v_next.o_keys) / 2,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'history';
+        RETURN 'again';
+    END IF;
+    IF v_sqlstate IS NOT NULL THEN
+        INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
+        VALUES (p_run, 'history', v_next.o_keys[1]::text, v_sqlstate, v_message)
+        ON CONFLICT (run_id, rule, key) DO NOTHING;
+        SELECT
+            0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
+            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
+            ARRAY[0, 0, 0, 0]::bigint[] AS o_rows
+        INTO v_batch;
+    END IF;
+
+    UPDATE windrow_camunda7.run_stamp AS r
+    SET families = r.families + v_batch.o_families,
+        changed_rows = r.changed_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
+        cursor_key = v_next.o_last::text,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = 'history';
+    IF cardinality(v_batch.o_skip_keys) > 0 THEN
+        PERFORM windrow_camunda7.record_skips(p_run, 'history', v_batch.o_skip_keys, v_batch.o_skip_reasons);
+    END IF;
+    RETURN 'more';
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_step(bigint) IS
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body 094dc1e989cb]';
+
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -965,7 +1788,7 @@ BEGIN
     INSERT INTO windrow_camunda7.run_stamp (run_id, rule, batch_families, table_names, table_rows)
     SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
-        SELECT CASE o_rule
+        SELECT CASE o_rule || coalesce('.' || (p_options ->> 'of'), '')
             WHEN 'history' THEN ARRAY[
                 'act_hi_actinst',
                 'act_hi_taskinst',
@@ -985,15 +1808,30 @@ BEGIN
                 'act_ru_authorization',
                 'act_hi_procinst'
             ]
+            WHEN 'history.batches' THEN ARRAY[
+                'act_hi_incident',
+                'act_hi_job_log',
+                'act_ge_bytearray',
+                'act_hi_batch'
+            ]
+            WHEN 'history.decisions' THEN ARRAY[
+                'act_hi_dec_in',
+                'act_hi_dec_out',
+                'act_ge_bytearray',
+                'act_hi_decinst'
+            ]
         END
     ) AS t(names);
+
+    -- What tells the stamp from all others.
+    o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
 
     -- The session's lock: it outlives COMMIT and ends with the session at the latest.
     PERFORM pg_advisory_lock(780505254, (16 + o_run % 1000000000)::integer);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_begin(jsonb) IS
-    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body e55daac95f3f]';
+    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 90e68bc062e3]';
 
 -- stamp_end: closes the ledger of a stamp.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_end(p_run bigint, p_reason text)
@@ -1041,6 +1879,7 @@ AS $windrow$
         'rules', (
             SELECT json_agg(json_build_object(
                 'rule', p.rule,
+                'of', r.options ->> 'of',
                 'families', p.families,
                 'rows', p.changed_rows,
                 'batches', p.batches,
@@ -1073,8 +1912,10 @@ AS $windrow$
         'refused', (
             SELECT coalesce(json_object_agg(k.key, 'NOT_A_ROOT' ORDER BY k.key), '{}')
             FROM (SELECT DISTINCT n.key, p.rule FROM windrow_camunda7.run_stamp AS p CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key) WHERE p.run_id = r.run_id) AS k
-            WHERE NOT CASE k.rule
-                WHEN 'history' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS i WHERE i."id_" = k.key::text)
+            WHERE NOT CASE k.rule || coalesce('.' || (r.options ->> 'of'), '')
+                WHEN 'history' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = k.key::text)
+                WHEN 'history.batches' THEN EXISTS (SELECT FROM "public"."act_hi_batch" AS f WHERE f."id_" = k.key::text)
+                WHEN 'history.decisions' THEN EXISTS (SELECT FROM "public"."act_hi_decinst" AS f WHERE f."id_" = k.key::text AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL)
             END
         )
     )
@@ -1082,7 +1923,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_result(bigint) IS
-    'One stamp of the ledger as a JSON document: rows are those that were changed. Example: SELECT windrow_camunda7.stamp_result(1); [body 7e76e6f1bf53]';
+    'One stamp of the ledger as a JSON document: rows are those that were changed. Example: SELECT windrow_camunda7.stamp_result(1); [body be02d851b40e]';
 
 -- stamp: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7.stamp(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1110,6 +1951,8 @@ BEGIN
         BEGIN
             v_state := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'history' THEN windrow_camunda7.history_stamp_step(v_run)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'history.batches' THEN windrow_camunda7.history_batches_stamp_step(v_run)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'history.decisions' THEN windrow_camunda7.history_decisions_stamp_step(v_run)
             END;
         EXCEPTION
             WHEN query_canceled THEN
@@ -1130,4 +1973,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 1fef9846f13b]';
+    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 1f3599eec03a]';

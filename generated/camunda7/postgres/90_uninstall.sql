@@ -24,6 +24,8 @@ BEGIN
 END
 $windrow$;
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_act_hi_incident_job_def_id_";
+
 -- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
 DO $windrow$
 DECLARE

@@ -136,6 +136,16 @@ FROM (
 ) AS o
 ORDER BY o.edge;
 
+-- Indexes that the statements need.
+SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM (
+    VALUES
+        ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_')
+) AS n(table_name, index_name)
+LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
+LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
+ORDER BY n.index_name;
+
 -- history: rows of act_hi_procinst by their removal_time_, whether or not they may go.
 SELECT
     date_trunc('month', i."removal_time_") AS ended,

@@ -99,20 +99,14 @@ pub(super) fn retention(
 
 /// A source says how long the scopes are kept, so that it needs these, and nothing else that says so.
 fn check_combination(written: &spec::Retention, diagnostics: &mut Vec<Diagnostic>) {
+    two_sources(
+        written.from.as_ref(),
+        written.by_value.as_ref(),
+        diagnostics,
+    );
     let from = written.from.as_ref().map(|from| ("from", from.span()));
     let values = written.by_value.as_ref();
     let values = values.map(|values| ("by_value", values.span()));
-    if let (Some((_, first)), Some((_, second))) = (&from, &values) {
-        diagnostics.push(
-            Diagnostic::error(
-                "two-sources",
-                second.clone(),
-                "both `from` and `by_value` say how long a scope without a policy is kept",
-                "keep one of the two; policies override either",
-            )
-            .related(first.clone(), "the other one"),
-        );
-    }
     let Some((name, span)) = from.or(values) else {
         return;
     };
@@ -135,6 +129,25 @@ fn check_combination(written: &spec::Retention, diagnostics: &mut Vec<Diagnostic
                 "take `opt_in` out: policies override the source, and a disabled one keeps its scope",
             )
             .related(span, "what says how long scopes without a policy are kept"),
+        );
+    }
+}
+
+/// Only one of `from` and `by_value` can say how long something is kept.
+pub(super) fn two_sources(
+    from: Option<&Text>,
+    by_value: Option<&Spanned<BTreeMap<Text, Text>>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if let (Some(first), Some(second)) = (from, by_value) {
+        diagnostics.push(
+            Diagnostic::error(
+                "two-sources",
+                second.span(),
+                "both `from` and `by_value` say how long a scope without a policy is kept",
+                "keep one of the two; policies override either",
+            )
+            .related(first.span(), "the other one"),
         );
     }
 }
@@ -179,7 +192,7 @@ pub(super) fn definition(
     })
 }
 
-fn by_value(
+pub(super) fn by_value(
     values: &Spanned<BTreeMap<Text, Text>>,
     per: Option<&Column>,
     minimum: Option<i64>,

@@ -2,12 +2,12 @@
 
 use toml::Spanned;
 
-use super::retention::{definition, naming};
-use super::{end_time, names};
+use super::retention::{by_value, definition, naming, two_sources};
+use super::{conditions, end_time, names, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{Action, Column, Own, Stamp, TableId};
-use crate::spec::{self, Spec, Text, grammar};
+use crate::graph::{Action, Column, Own, Source, Stamp, TableId};
+use crate::spec::{self, Spec, StampOf, Text, grammar, in_file_order};
 
 /// The rule around a stamp.
 pub(super) struct Around<'a> {
@@ -15,6 +15,9 @@ pub(super) struct Around<'a> {
     pub(super) text: &'a str,
     pub(super) name: &'a Text,
     pub(super) tables: &'a Resolved,
+    pub(super) root: Option<TableId>,
+    /// The column of the root table that names the root of a row's family.
+    pub(super) family: Option<&'a String>,
     /// The rule's tables, in the order in which their rows go.
     pub(super) order: &'a [TableId],
     /// The time that is set, and the end of a row of the root table.
@@ -22,10 +25,26 @@ pub(super) struct Around<'a> {
     pub(super) ended: Option<&'a Column>,
 }
 
-/// Resolves `stamp`; none where something is missing.
-pub(super) fn stamp(
+/// Resolves `stamp`, without what misses something.
+pub(super) fn stamps(
     around: &Around<'_>,
     written: &Spanned<spec::Stamp>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Stamp> {
+    let untouched = untouched(around, &written.get_ref().untouched, diagnostics);
+    let mut found = Vec::new();
+    found.extend(of_families(around, written, &untouched, diagnostics));
+    for (name, written) in in_file_order(&written.get_ref().of) {
+        found.extend(of_others(around, name, written, &untouched, diagnostics));
+    }
+    found
+}
+
+/// The stamp of the rule's families.
+fn of_families(
+    around: &Around<'_>,
+    written: &Spanned<spec::Stamp>,
+    untouched: &[(TableId, Vec<String>)],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Stamp> {
     let Around { text, .. } = *around;
@@ -35,7 +54,6 @@ pub(super) fn stamp(
         .start
         .as_ref()
         .and_then(|written| end_time(text, written, diagnostics));
-    let unnamed = |kind: &str| format!("a `{kind}` cannot name a definition");
     let per = stamp
         .per
         .as_ref()
@@ -44,37 +62,170 @@ pub(super) fn stamp(
         (Some(from), Some(per)) => definition(text, from, per.kind, diagnostics),
         _ => None,
     };
-    if let (Some(start), Some(place)) = (&start, &stamp.start) {
-        for other in [around.ended, around.time].into_iter().flatten() {
-            if other.kind != start.kind {
-                diagnostics.push(Diagnostic::error(
-                    "type-mismatch",
-                    place.span(),
-                    format!(
-                        "`{}` is `{}` and `{}` is `{}`",
-                        start.name.escape_debug(),
-                        names::kind_name(start.kind),
-                        other.name.escape_debug(),
-                        names::kind_name(other.kind)
-                    ),
-                    "start, end and removal time are counted from each other: write them with one type",
-                ));
-                break;
-            }
-        }
-    }
-    let mut own = owns(around, &stamp.own, diagnostics);
-    own.sort_by_key(|own| around.order.iter().position(|table| *table == own.table));
+    check_kinds(
+        start.as_ref(),
+        stamp.start.as_ref(),
+        [around.ended, around.time],
+        diagnostics,
+    );
+    let own = owns(around, around.root, &stamp.own, diagnostics);
     let named = named(around, &stamp.named, diagnostics);
-    let untouched = untouched(around, &stamp.untouched, diagnostics);
     Some(Stamp {
+        of: None,
+        root: around.root?,
+        candidates: Vec::new(),
+        family: around.family.cloned(),
         start: start?,
+        ended: around.ended?.clone(),
         per: per?,
-        definition: from?,
+        source: Source::Definition(from?),
         own,
         named,
-        untouched,
+        untouched: untouched.to_vec(),
     })
+}
+
+/// The stamp of rows that belong to none of the rule's families.
+fn of_others(
+    around: &Around<'_>,
+    name: &Text,
+    written: &Spanned<StampOf>,
+    untouched: &[(TableId, Vec<String>)],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Stamp> {
+    let Around { text, .. } = *around;
+    let stamp = written.get_ref();
+    names::stamp_name(around.name, name, diagnostics);
+    check_fields_of_others(name, written, diagnostics);
+    let table = stamp.root.as_ref().and_then(|written| {
+        member(around, written, diagnostics)?;
+        root(around.spec, written, around.tables, diagnostics)
+    });
+    if let Some(family) = &stamp.family {
+        names::identifier(family, "column", diagnostics);
+    }
+    let mut time = |written: &Option<Text>| {
+        let column = written
+            .as_ref()
+            .and_then(|written| end_time(text, written, diagnostics));
+        check_kinds(
+            column.as_ref(),
+            written.as_ref(),
+            [around.time, None],
+            diagnostics,
+        );
+        column
+    };
+    let (start, ended) = (time(&stamp.start), time(&stamp.end_time));
+    let per = stamp
+        .per
+        .as_ref()
+        .and_then(|written| naming(text, written, unnamed, diagnostics));
+    two_sources(stamp.from.as_ref(), stamp.by_value.as_ref(), diagnostics);
+    let source = match (&stamp.from, &stamp.by_value, &per) {
+        (Some(from), _, Some(per)) => {
+            definition(text, from, per.kind, diagnostics).map(Source::Definition)
+        }
+        (None, Some(values), per) => Some(Source::Values(by_value(
+            values,
+            per.as_ref(),
+            None,
+            None,
+            diagnostics,
+        ))),
+        _ => None,
+    };
+    Some(Stamp {
+        of: Some(name.get_ref().clone()),
+        candidates: conditions(&stamp.candidates, diagnostics),
+        family: stamp.family.as_ref().map(|it| it.get_ref().clone()),
+        own: owns(around, table, &stamp.own, diagnostics),
+        named: named(around, &stamp.named, diagnostics),
+        root: table?,
+        start: start?,
+        ended: ended?,
+        per: per?,
+        source: source?,
+        untouched: untouched.to_vec(),
+    })
+}
+
+fn unnamed(kind: &str) -> String {
+    format!("a `{kind}` cannot name a definition")
+}
+
+/// Times that are counted from each other have one type.
+fn check_kinds(
+    column: Option<&Column>,
+    written: Option<&Text>,
+    others: [Option<&Column>; 2],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let (Some(column), Some(place)) = (column, written) else {
+        return;
+    };
+    let mut others = others.into_iter().flatten();
+    if let Some(other) = others.find(|other| other.kind != column.kind) {
+        diagnostics.push(Diagnostic::error(
+            "type-mismatch",
+            place.span(),
+            format!(
+                "`{}` is `{}` and `{}` is `{}`",
+                column.name.escape_debug(),
+                names::kind_name(column.kind),
+                other.name.escape_debug(),
+                names::kind_name(other.kind)
+            ),
+            "start, end and removal time are counted from each other: write them with one type",
+        ));
+    }
+}
+
+fn check_fields_of_others(
+    name: &Text,
+    written: &Spanned<StampOf>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let stamp = written.get_ref();
+    let fields = [
+        (
+            "root",
+            stamp.root.is_some(),
+            "add `root = \"table\"`: one of the rule's `tables`",
+        ),
+        (
+            "start",
+            stamp.start.is_some(),
+            "add `start = \"column\"`: when a row of the root table began",
+        ),
+        (
+            "end_time",
+            stamp.end_time.is_some(),
+            "add `end_time = \"column\"`: when it ended; what happens at one instant has one column for both",
+        ),
+        (
+            "per",
+            stamp.per.is_some(),
+            "add `per = \"column type\"`: the column of the root table that names its definition, or holds a value of `by_value`",
+        ),
+        (
+            "from",
+            stamp.from.is_some() || stamp.by_value.is_some(),
+            "add `from = \"table: key -> column days\"` or `by_value = { value = \"30d\" }`: what says how long",
+        ),
+    ];
+    for (field, _, help) in fields.iter().filter(|(_, is_there, _)| !is_there) {
+        let what = format!(
+            "the stamp of `{}` has no `{field}`",
+            name.get_ref().escape_debug()
+        );
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            written.span(),
+            what,
+            *help,
+        ));
+    }
 }
 
 fn check_fields(
@@ -142,7 +293,12 @@ fn member(
     None
 }
 
-fn owns(around: &Around<'_>, written: &[Text], diagnostics: &mut Vec<Diagnostic>) -> Vec<Own> {
+fn owns(
+    around: &Around<'_>,
+    root: Option<TableId>,
+    written: &[Text],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Own> {
     let mut found: Vec<(Own, Span, Option<Text>)> = Vec::new();
     for text in written {
         let read = grammar::own(around.text, text)
@@ -160,23 +316,48 @@ fn owns(around: &Around<'_>, written: &[Text], diagnostics: &mut Vec<Diagnostic>
             },
             None => None,
         };
-        if let Some((_, first, _)) = found.iter().find(|(own, ..)| own.table == table) {
-            let name = read.table.get_ref();
-            diagnostics.push(names::twice(name, read.table.span(), first.clone()));
-            continue;
+        if let Some(named) = &read.named {
+            names::identifier(named, "column", diagnostics);
         }
         let own = Own {
             table,
             column: read.column.get_ref().clone(),
-            through,
+            through: through.filter(|_| read.named.is_none()),
+            of_root: read.named.as_ref().map(|it| it.get_ref().clone()),
         };
+        if let Some(named) = read
+            .named
+            .as_ref()
+            .filter(|_| root.is_some() && through != root)
+        {
+            diagnostics.push(Diagnostic::error(
+                "own-through-nothing",
+                named.span(),
+                "only of the root table a row can name another column than the key",
+                "leave the column out",
+            ));
+            continue;
+        }
+        // A row may name its root by any of several columns.
+        let again = |other: &Own| {
+            let both = own.of_root.is_some() && other.of_root.is_some();
+            let same = (&own.column, &own.of_root) == (&other.column, &other.of_root);
+            own.table == other.table && (!both || same)
+        };
+        if let Some((_, first, _)) = found.iter().find(|(other, ..)| again(other)) {
+            let name = read.table.get_ref();
+            diagnostics.push(names::twice(name, read.table.span(), first.clone()));
+            continue;
+        }
         found.push((own, read.table.span(), read.through));
     }
     // What could not be read may be the table in between.
     if found.len() == written.len() {
         check_through(around, &found, diagnostics);
     }
-    found.into_iter().map(|(own, ..)| own).collect()
+    let mut found: Vec<Own> = found.into_iter().map(|(own, ..)| own).collect();
+    found.sort_by_key(|own| around.order.iter().position(|table| *table == own.table));
+    found
 }
 
 /// A row in between must name the instance itself, and have a key by which it is named.
@@ -277,11 +458,18 @@ fn untouched(
 
 /// The columns of a table by which a stamp finds its rows, so that `indexed` may name them.
 pub(super) fn searched(rule: &spec::Rule, text: &str, table: &str) -> Vec<String> {
-    rule.stamp
-        .iter()
-        .flat_map(|stamp| &stamp.get_ref().own)
+    let stamps = rule.stamp.iter().map(Spanned::get_ref);
+    let of_others = stamps.clone().flat_map(|stamp| stamp.of.values());
+    let of_others: Vec<&StampOf> = of_others.map(Spanned::get_ref).collect();
+    let families = of_others.iter().filter(|of| {
+        let root = of.root.as_ref();
+        root.is_some_and(|root| root.get_ref() == table)
+    });
+    let own = stamps.flat_map(|stamp| &stamp.own);
+    own.chain(of_others.iter().flat_map(|of| &of.own))
         .filter_map(|written| grammar::own(text, written).ok())
         .filter(|read| read.table.get_ref() == table)
         .map(|read| read.column.into_inner())
+        .chain(families.filter_map(|of| of.family.as_ref().map(|it| it.get_ref().clone())))
         .collect()
 }

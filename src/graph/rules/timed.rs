@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::retention::retention;
-use super::stamp::{self, Around, stamp};
+use super::stamp::{self, Around, stamps};
 use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
@@ -81,15 +81,18 @@ pub(super) fn rule(
         text,
         name,
         tables,
+        root,
+        family: family_column(root, &members, tables),
         order: &order,
         time: time.as_ref(),
         ended: ended.as_ref(),
     };
-    let stamp = rule
+    let stamps = rule
         .stamp
         .as_ref()
         .filter(|_| by_removal_time)
-        .and_then(|written| stamp(&around, written, diagnostics));
+        .map(|written| stamps(&around, written, diagnostics))
+        .unwrap_or_default();
     let kept = if by_removal_time {
         Some(stored(name, rule, diagnostics))
     } else {
@@ -121,7 +124,7 @@ pub(super) fn rule(
             members,
             ended,
             references,
-            stamp,
+            stamps,
         }),
         single: None,
         hierarchy: Vec::new(),
@@ -134,6 +137,18 @@ pub(super) fn rule(
         report,
         order,
     })
+}
+
+/// The column of the root table that names the root of a row's family; none where each row is one.
+fn family_column<'a>(
+    root: Option<TableId>,
+    members: &'a [Member],
+    tables: &Resolved,
+) -> Option<&'a String> {
+    let member = members.iter().find(|member| Some(member.table) == root)?;
+    let key = tables.tables[member.table.0].key.first()?;
+    let column = member.family.first()?;
+    (*column != key.name).then_some(column)
 }
 
 /// What one transaction takes, and how much of it.

@@ -27,7 +27,7 @@ on_every_server!(
     a_stamp_that_makes_no_sense_is_refused,
 );
 
-const DAY: i64 = 24 * 60;
+pub(super) const DAY: i64 = 24 * 60;
 
 /// The tables beside those that the oracle names: with the column that names an instance, or a row of the table behind
 /// it, and the column that names a byte array.
@@ -70,7 +70,7 @@ const TABLES: [(&str, &str, &str, &str); 15] = [
 ];
 
 /// Definitions with their time to live in days; `gone` has no row.
-const DEFINITIONS: [(&str, Option<i64>); 6] = [
+pub(super) const DEFINITIONS: [(&str, Option<i64>); 6] = [
     ("week", Some(7)),
     ("month", Some(30)),
     ("zero", Some(0)),
@@ -101,7 +101,7 @@ struct World {
 
 /// What a stamp is called with.
 #[derive(Clone, Debug)]
-enum What {
+pub(super) enum What {
     To(i64),
     Calculated {
         from_start: bool,
@@ -111,26 +111,26 @@ enum What {
 }
 
 #[derive(Clone, Debug)]
-enum Which {
+pub(super) enum Which {
     Keys(Vec<String>),
     Missing,
     All,
 }
 
 #[derive(Clone, Debug)]
-struct Stamp {
-    what: What,
-    which: Which,
-    whole: bool,
+pub(super) struct Stamp {
+    pub(super) what: What,
+    pub(super) which: Which,
+    pub(super) whole: bool,
 }
 
 /// What a stamp does.
 #[derive(Debug, Default, PartialEq)]
-struct Outcome {
-    families: i64,
-    changed: BTreeMap<String, i64>,
-    skipped: BTreeMap<String, i64>,
-    refused: BTreeSet<String>,
+pub(super) struct Outcome {
+    pub(super) families: i64,
+    pub(super) changed: BTreeMap<String, i64>,
+    pub(super) skipped: BTreeMap<String, i64>,
+    pub(super) refused: BTreeSet<String>,
 }
 
 impl World {
@@ -433,12 +433,8 @@ fn family(row: &Row) -> &str {
 }
 
 impl Stamp {
-    fn random(world: &World, random: &mut SmallRng) -> Stamp {
-        let keys: Vec<&Row> = world
-            .rows
-            .iter()
-            .filter(|row| row.table == PROCESS)
-            .collect();
+    /// One of some of these keys, or of all.
+    pub(super) fn random(keys: Vec<String>, random: &mut SmallRng) -> Stamp {
         Stamp {
             what: match random.random_range(0..6) {
                 0 => What::To(*[70, 9_000, -6_000].choose(random).expect("some")),
@@ -454,8 +450,7 @@ impl Stamp {
                 _ => {
                     let some = random.random_range(1..5);
                     let mut keys: Vec<String> = (0..some)
-                        .filter_map(|_| keys.choose(random))
-                        .map(|row| row.id.clone())
+                        .filter_map(|_| keys.choose(random).cloned())
                         .collect();
                     keys.push("nobody".to_owned());
                     Which::Keys(keys)
@@ -465,7 +460,7 @@ impl Stamp {
         }
     }
 
-    fn options(&self) -> Value {
+    pub(super) fn options(&self) -> Value {
         let mut options = match &self.what {
             What::To(time) => json!({"to": written(*time)}),
             What::Calculated {
@@ -500,7 +495,7 @@ fn written(minutes: i64) -> String {
 }
 
 /// The removal time of every row, in minutes before `AS_OF`.
-fn stored(camunda: &mut Camunda) -> BTreeMap<(String, String), Option<i64>> {
+pub(super) fn stored(camunda: &mut Camunda) -> BTreeMap<(String, String), Option<i64>> {
     let minutes = camunda.either(
         "(extract(epoch FROM timestamp '2026-01-01 00:00:00' - removal_time_) / 60)::bigint::text",
         "TIMESTAMPDIFF(MINUTE, removal_time_, '2026-01-01 00:00:00')",
@@ -525,7 +520,7 @@ fn stored(camunda: &mut Camunda) -> BTreeMap<(String, String), Option<i64>> {
 }
 
 /// What the document of a stamp says.
-fn told(document: &Value) -> Outcome {
+pub(super) fn told(document: &Value) -> Outcome {
     let rule = &document["rules"][0];
     let numbers = |value: &Value| -> BTreeMap<String, i64> {
         let fields = value.as_object().expect("an object");
@@ -559,7 +554,11 @@ fn a_stamp_sets_what_the_model_says_and_nothing_else(dialect: Dialect) {
         let mut world = World::random(&mut random);
         world.load(&mut camunda);
         let mut stamps: Vec<Stamp> = (0..random.random_range(1..3))
-            .map(|_| Stamp::random(&world, &mut random))
+            .map(|_| {
+                let processes = world.rows.iter().filter(|row| row.table == PROCESS);
+                let keys = processes.map(|row| row.id.clone()).collect();
+                Stamp::random(keys, &mut random)
+            })
             .collect();
         // At last each family has one removal time, or none: what a run does with those that have several is not defined.
         for what in [

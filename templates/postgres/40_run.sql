@@ -556,10 +556,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-{%- for step in rule.steps %}
-                            {{ step.table_literal }}, f.table_rows[array_position(f.table_names, {{ step.table_literal }})]{% if not loop.last %},{% endif %}
-{%- endfor %}
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
 {%- if rule.single %}
                         'passes', f.passes,

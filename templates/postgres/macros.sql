@@ -180,10 +180,14 @@ SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), 
         'root', {{ rule.table_literal }},
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
 {%- for step in rule.steps %}
-            {{ step.table_literal }}, v_rows[{{ step.position }}]{% if not loop.last %},{% endif %}
+                    ({{ step.table_literal }}, {{ step.position }}){% if not loop.last %},{% endif %}
 {%- endfor %}
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,

@@ -30,6 +30,7 @@ mod rights;
 mod rivals;
 mod roles;
 mod sandbox;
+mod scale;
 mod session;
 mod set_null;
 mod sight;

@@ -600,8 +600,12 @@ BEGIN
         'root', 'asset_state_store',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'asset_state_store', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('asset_state_store', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -617,4 +621,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body c18ffc90ea31]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body c21badfd5e02]';

@@ -624,8 +624,12 @@ BEGIN
         'root', 'connection_test_request',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'connection_test_request', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('connection_test_request', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -640,4 +644,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 6b228f87e978]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body a62dea43845e]';

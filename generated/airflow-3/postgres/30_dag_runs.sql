@@ -1143,23 +1143,27 @@ BEGIN
         'root', 'dag_run',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'partitioned_asset_key_log', v_rows[1],
-            'asset_partition_dag_run', v_rows[2],
-            'dag_run_note', v_rows[3],
-            'dagrun_asset_event', v_rows[4],
-            'deadline', v_rows[5],
-            'hitl_detail', v_rows[6],
-            'rendered_task_instance_fields', v_rows[7],
-            'hitl_detail_history', v_rows[8],
-            'task_instance_history', v_rows[9],
-            'task_instance_note', v_rows[10],
-            'task_map', v_rows[11],
-            'task_reschedule', v_rows[12],
-            'xcom', v_rows[13],
-            'task_instance', v_rows[14],
-            'task_state_store', v_rows[15],
-            'dag_run', v_rows[16]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('partitioned_asset_key_log', 1),
+                    ('asset_partition_dag_run', 2),
+                    ('dag_run_note', 3),
+                    ('dagrun_asset_event', 4),
+                    ('deadline', 5),
+                    ('hitl_detail', 6),
+                    ('rendered_task_instance_fields', 7),
+                    ('hitl_detail_history', 8),
+                    ('task_instance_history', 9),
+                    ('task_instance_note', 10),
+                    ('task_map', 11),
+                    ('task_reschedule', 12),
+                    ('xcom', 13),
+                    ('task_instance', 14),
+                    ('task_state_store', 15),
+                    ('dag_run', 16)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1201,4 +1205,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4c546786423f]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body aa60f02a83e8]';

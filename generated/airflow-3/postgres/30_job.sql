@@ -624,8 +624,12 @@ BEGIN
         'root', 'job',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'job', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('job', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -640,4 +644,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 11fa04c8d17f]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 0901253e6121]';

@@ -614,8 +614,12 @@ BEGIN
         'root', 'log',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'log', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('log', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -630,4 +634,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5c3642ae0c97]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 681c39cd1935]';

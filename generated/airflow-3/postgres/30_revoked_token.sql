@@ -551,8 +551,12 @@ BEGIN
         'root', 'revoked_token',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'revoked_token', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('revoked_token', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -568,4 +572,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 521ac84a63e8]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body e8dffbda0d8d]';

@@ -630,8 +630,12 @@ BEGIN
         'root', 'task_state_store',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'task_state_store', v_rows[1]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('task_state_store', 1)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -647,4 +651,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body f25228d08335]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body c5a311c2edc9]';

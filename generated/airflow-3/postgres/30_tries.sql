@@ -702,9 +702,13 @@ BEGIN
         'root', 'task_instance_history',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'hitl_detail_history', v_rows[1],
-            'task_instance_history', v_rows[2]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('hitl_detail_history', 1),
+                    ('task_instance_history', 2)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -720,4 +724,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body b81ee497d45f]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 04b71878ff5c]';

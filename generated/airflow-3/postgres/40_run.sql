@@ -653,23 +653,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'partitioned_asset_key_log', f.table_rows[array_position(f.table_names, 'partitioned_asset_key_log')],
-                            'asset_partition_dag_run', f.table_rows[array_position(f.table_names, 'asset_partition_dag_run')],
-                            'dag_run_note', f.table_rows[array_position(f.table_names, 'dag_run_note')],
-                            'dagrun_asset_event', f.table_rows[array_position(f.table_names, 'dagrun_asset_event')],
-                            'deadline', f.table_rows[array_position(f.table_names, 'deadline')],
-                            'hitl_detail', f.table_rows[array_position(f.table_names, 'hitl_detail')],
-                            'rendered_task_instance_fields', f.table_rows[array_position(f.table_names, 'rendered_task_instance_fields')],
-                            'hitl_detail_history', f.table_rows[array_position(f.table_names, 'hitl_detail_history')],
-                            'task_instance_history', f.table_rows[array_position(f.table_names, 'task_instance_history')],
-                            'task_instance_note', f.table_rows[array_position(f.table_names, 'task_instance_note')],
-                            'task_map', f.table_rows[array_position(f.table_names, 'task_map')],
-                            'task_reschedule', f.table_rows[array_position(f.table_names, 'task_reschedule')],
-                            'xcom', f.table_rows[array_position(f.table_names, 'xcom')],
-                            'task_instance', f.table_rows[array_position(f.table_names, 'task_instance')],
-                            'task_state_store', f.table_rows[array_position(f.table_names, 'task_state_store')],
-                            'dag_run', f.table_rows[array_position(f.table_names, 'dag_run')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -682,9 +668,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'hitl_detail_history', f.table_rows[array_position(f.table_names, 'hitl_detail_history')],
-                            'task_instance_history', f.table_rows[array_position(f.table_names, 'task_instance_history')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'passes', f.passes,
                         'skipped_families', f.skips,
@@ -698,8 +684,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'task_state_store', f.table_rows[array_position(f.table_names, 'task_state_store')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'passes', f.passes,
                         'skipped_families', f.skips,
@@ -713,8 +700,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'asset_state_store', f.table_rows[array_position(f.table_names, 'asset_state_store')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'passes', f.passes,
                         'skipped_families', f.skips,
@@ -728,8 +716,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'revoked_token', f.table_rows[array_position(f.table_names, 'revoked_token')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'passes', f.passes,
                         'skipped_families', f.skips,
@@ -743,8 +732,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'log', f.table_rows[array_position(f.table_names, 'log')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -757,8 +747,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'import_error', f.table_rows[array_position(f.table_names, 'import_error')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -771,8 +762,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'job', f.table_rows[array_position(f.table_names, 'job')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -785,8 +777,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'connection_test_request', f.table_rows[array_position(f.table_names, 'connection_test_request')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -833,7 +826,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body fc55d3584a5b]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body a1a215595f8d]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)

@@ -1105,20 +1105,24 @@ BEGIN
         'root', 'act_hi_caseinst',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'act_hi_caseactinst', v_rows[1],
-            'act_ge_bytearray', v_rows[2],
-            'act_hi_dec_in', v_rows[3],
-            'act_hi_dec_out', v_rows[4],
-            'act_hi_decinst', v_rows[5],
-            'act_hi_detail', v_rows[6],
-            'act_hi_op_log', v_rows[7],
-            'act_hi_attachment', v_rows[8],
-            'act_hi_comment', v_rows[9],
-            'act_hi_identitylink', v_rows[10],
-            'act_hi_taskinst', v_rows[11],
-            'act_hi_varinst', v_rows[12],
-            'act_hi_caseinst', v_rows[13]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('act_hi_caseactinst', 1),
+                    ('act_ge_bytearray', 2),
+                    ('act_hi_dec_in', 3),
+                    ('act_hi_dec_out', 4),
+                    ('act_hi_decinst', 5),
+                    ('act_hi_detail', 6),
+                    ('act_hi_op_log', 7),
+                    ('act_hi_attachment', 8),
+                    ('act_hi_comment', 9),
+                    ('act_hi_identitylink', 10),
+                    ('act_hi_taskinst', 11),
+                    ('act_hi_varinst', 12),
+                    ('act_hi_caseinst', 13)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1143,4 +1147,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 11665d549d66]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 66e6bc9358e5]';

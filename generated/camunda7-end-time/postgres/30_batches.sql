@@ -1052,11 +1052,15 @@ BEGIN
         'root', 'act_hi_batch',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'act_hi_incident', v_rows[1],
-            'act_ge_bytearray', v_rows[2],
-            'act_hi_job_log', v_rows[3],
-            'act_hi_batch', v_rows[4]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('act_hi_incident', 1),
+                    ('act_ge_bytearray', 2),
+                    ('act_hi_job_log', 3),
+                    ('act_hi_batch', 4)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1071,4 +1075,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1a74182a00e8]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 77ae4a6cbffa]';

@@ -789,9 +789,13 @@ BEGIN
         'root', 'act_hi_job_log',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'act_ge_bytearray', v_rows[1],
-            'act_hi_job_log', v_rows[2]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('act_ge_bytearray', 1),
+                    ('act_hi_job_log', 2)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -806,4 +810,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 00f74b1ad8e9]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5fea0a991890]';

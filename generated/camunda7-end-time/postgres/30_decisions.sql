@@ -992,11 +992,15 @@ BEGIN
         'root', 'act_hi_decinst',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'act_ge_bytearray', v_rows[1],
-            'act_hi_dec_in', v_rows[2],
-            'act_hi_dec_out', v_rows[3],
-            'act_hi_decinst', v_rows[4]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('act_ge_bytearray', 1),
+                    ('act_hi_dec_in', 2),
+                    ('act_hi_dec_out', 3),
+                    ('act_hi_decinst', 4)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1023,4 +1027,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f3ee6f4aa216]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 0161e2dc3960]';

@@ -1604,24 +1604,28 @@ BEGIN
         'root', 'act_hi_procinst',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'act_hi_actinst', v_rows[1],
-            'act_ge_bytearray', v_rows[2],
-            'act_hi_attachment', v_rows[3],
-            'act_hi_comment', v_rows[4],
-            'act_hi_dec_in', v_rows[5],
-            'act_hi_dec_out', v_rows[6],
-            'act_hi_decinst', v_rows[7],
-            'act_hi_detail', v_rows[8],
-            'act_hi_ext_task_log', v_rows[9],
-            'act_hi_incident', v_rows[10],
-            'act_hi_job_log', v_rows[11],
-            'act_hi_op_log', v_rows[12],
-            'act_hi_identitylink', v_rows[13],
-            'act_hi_taskinst', v_rows[14],
-            'act_hi_varinst', v_rows[15],
-            'act_ru_authorization', v_rows[16],
-            'act_hi_procinst', v_rows[17]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('act_hi_actinst', 1),
+                    ('act_ge_bytearray', 2),
+                    ('act_hi_attachment', 3),
+                    ('act_hi_comment', 4),
+                    ('act_hi_dec_in', 5),
+                    ('act_hi_dec_out', 6),
+                    ('act_hi_decinst', 7),
+                    ('act_hi_detail', 8),
+                    ('act_hi_ext_task_log', 9),
+                    ('act_hi_incident', 10),
+                    ('act_hi_job_log', 11),
+                    ('act_hi_op_log', 12),
+                    ('act_hi_identitylink', 13),
+                    ('act_hi_taskinst', 14),
+                    ('act_hi_varinst', 15),
+                    ('act_ru_authorization', 16),
+                    ('act_hi_procinst', 17)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1646,4 +1650,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 42bac820a3b1]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1f825af826e4]';

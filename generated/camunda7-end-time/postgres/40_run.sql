@@ -601,24 +601,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_hi_actinst', f.table_rows[array_position(f.table_names, 'act_hi_actinst')],
-                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
-                            'act_hi_attachment', f.table_rows[array_position(f.table_names, 'act_hi_attachment')],
-                            'act_hi_comment', f.table_rows[array_position(f.table_names, 'act_hi_comment')],
-                            'act_hi_dec_in', f.table_rows[array_position(f.table_names, 'act_hi_dec_in')],
-                            'act_hi_dec_out', f.table_rows[array_position(f.table_names, 'act_hi_dec_out')],
-                            'act_hi_decinst', f.table_rows[array_position(f.table_names, 'act_hi_decinst')],
-                            'act_hi_detail', f.table_rows[array_position(f.table_names, 'act_hi_detail')],
-                            'act_hi_ext_task_log', f.table_rows[array_position(f.table_names, 'act_hi_ext_task_log')],
-                            'act_hi_incident', f.table_rows[array_position(f.table_names, 'act_hi_incident')],
-                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')],
-                            'act_hi_op_log', f.table_rows[array_position(f.table_names, 'act_hi_op_log')],
-                            'act_hi_identitylink', f.table_rows[array_position(f.table_names, 'act_hi_identitylink')],
-                            'act_hi_taskinst', f.table_rows[array_position(f.table_names, 'act_hi_taskinst')],
-                            'act_hi_varinst', f.table_rows[array_position(f.table_names, 'act_hi_varinst')],
-                            'act_ru_authorization', f.table_rows[array_position(f.table_names, 'act_ru_authorization')],
-                            'act_hi_procinst', f.table_rows[array_position(f.table_names, 'act_hi_procinst')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -631,20 +616,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_hi_caseactinst', f.table_rows[array_position(f.table_names, 'act_hi_caseactinst')],
-                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
-                            'act_hi_dec_in', f.table_rows[array_position(f.table_names, 'act_hi_dec_in')],
-                            'act_hi_dec_out', f.table_rows[array_position(f.table_names, 'act_hi_dec_out')],
-                            'act_hi_decinst', f.table_rows[array_position(f.table_names, 'act_hi_decinst')],
-                            'act_hi_detail', f.table_rows[array_position(f.table_names, 'act_hi_detail')],
-                            'act_hi_op_log', f.table_rows[array_position(f.table_names, 'act_hi_op_log')],
-                            'act_hi_attachment', f.table_rows[array_position(f.table_names, 'act_hi_attachment')],
-                            'act_hi_comment', f.table_rows[array_position(f.table_names, 'act_hi_comment')],
-                            'act_hi_identitylink', f.table_rows[array_position(f.table_names, 'act_hi_identitylink')],
-                            'act_hi_taskinst', f.table_rows[array_position(f.table_names, 'act_hi_taskinst')],
-                            'act_hi_varinst', f.table_rows[array_position(f.table_names, 'act_hi_varinst')],
-                            'act_hi_caseinst', f.table_rows[array_position(f.table_names, 'act_hi_caseinst')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -657,11 +631,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
-                            'act_hi_dec_in', f.table_rows[array_position(f.table_names, 'act_hi_dec_in')],
-                            'act_hi_dec_out', f.table_rows[array_position(f.table_names, 'act_hi_dec_out')],
-                            'act_hi_decinst', f.table_rows[array_position(f.table_names, 'act_hi_decinst')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -674,11 +646,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_hi_incident', f.table_rows[array_position(f.table_names, 'act_hi_incident')],
-                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
-                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')],
-                            'act_hi_batch', f.table_rows[array_position(f.table_names, 'act_hi_batch')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -691,9 +661,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_ge_bytearray', f.table_rows[array_position(f.table_names, 'act_ge_bytearray')],
-                            'act_hi_job_log', f.table_rows[array_position(f.table_names, 'act_hi_job_log')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -706,8 +676,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'act_ru_task_meter_log', f.table_rows[array_position(f.table_names, 'act_ru_task_meter_log')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -748,7 +719,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body 3c709e6d4788]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body c728090cee23]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)

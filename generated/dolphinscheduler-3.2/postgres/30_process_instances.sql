@@ -1113,18 +1113,22 @@ BEGIN
         'root', 't_ds_process_instance',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            't_ds_alert_send_status', v_rows[1],
-            't_ds_alert', v_rows[2],
-            't_ds_command', v_rows[3],
-            't_ds_dq_execute_result', v_rows[4],
-            't_ds_error_command', v_rows[5],
-            't_ds_relation_process_instance', v_rows[6],
-            't_ds_relation_sub_workflow', v_rows[7],
-            't_ds_task_group_queue', v_rows[8],
-            't_ds_dq_task_statistics_value', v_rows[9],
-            't_ds_task_instance', v_rows[10],
-            't_ds_process_instance', v_rows[11]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('t_ds_alert_send_status', 1),
+                    ('t_ds_alert', 2),
+                    ('t_ds_command', 3),
+                    ('t_ds_dq_execute_result', 4),
+                    ('t_ds_error_command', 5),
+                    ('t_ds_relation_process_instance', 6),
+                    ('t_ds_relation_sub_workflow', 7),
+                    ('t_ds_task_group_queue', 8),
+                    ('t_ds_dq_task_statistics_value', 9),
+                    ('t_ds_task_instance', 10),
+                    ('t_ds_process_instance', 11)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -1158,4 +1162,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body aaac6c86ff4b]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f39ae7782283]';

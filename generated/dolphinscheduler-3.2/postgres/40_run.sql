@@ -462,18 +462,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            't_ds_alert_send_status', f.table_rows[array_position(f.table_names, 't_ds_alert_send_status')],
-                            't_ds_alert', f.table_rows[array_position(f.table_names, 't_ds_alert')],
-                            't_ds_command', f.table_rows[array_position(f.table_names, 't_ds_command')],
-                            't_ds_dq_execute_result', f.table_rows[array_position(f.table_names, 't_ds_dq_execute_result')],
-                            't_ds_error_command', f.table_rows[array_position(f.table_names, 't_ds_error_command')],
-                            't_ds_relation_process_instance', f.table_rows[array_position(f.table_names, 't_ds_relation_process_instance')],
-                            't_ds_relation_sub_workflow', f.table_rows[array_position(f.table_names, 't_ds_relation_sub_workflow')],
-                            't_ds_task_group_queue', f.table_rows[array_position(f.table_names, 't_ds_task_group_queue')],
-                            't_ds_dq_task_statistics_value', f.table_rows[array_position(f.table_names, 't_ds_dq_task_statistics_value')],
-                            't_ds_task_instance', f.table_rows[array_position(f.table_names, 't_ds_task_instance')],
-                            't_ds_process_instance', f.table_rows[array_position(f.table_names, 't_ds_process_instance')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -521,7 +512,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_dolphinscheduler_3_2.run_result(1); [body 8c1d7a37d4b4]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_dolphinscheduler_3_2.run_result(1); [body d19c3c0ce35a]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler_3_2.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)

@@ -462,18 +462,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            't_ds_alert_send_status', f.table_rows[array_position(f.table_names, 't_ds_alert_send_status')],
-                            't_ds_alert', f.table_rows[array_position(f.table_names, 't_ds_alert')],
-                            't_ds_command', f.table_rows[array_position(f.table_names, 't_ds_command')],
-                            't_ds_error_command', f.table_rows[array_position(f.table_names, 't_ds_error_command')],
-                            't_ds_relation_sub_workflow', f.table_rows[array_position(f.table_names, 't_ds_relation_sub_workflow')],
-                            't_ds_relation_workflow_instance', f.table_rows[array_position(f.table_names, 't_ds_relation_workflow_instance')],
-                            't_ds_serial_command', f.table_rows[array_position(f.table_names, 't_ds_serial_command')],
-                            't_ds_task_group_queue', f.table_rows[array_position(f.table_names, 't_ds_task_group_queue')],
-                            't_ds_task_instance_context', f.table_rows[array_position(f.table_names, 't_ds_task_instance_context')],
-                            't_ds_task_instance', f.table_rows[array_position(f.table_names, 't_ds_task_instance')],
-                            't_ds_workflow_instance', f.table_rows[array_position(f.table_names, 't_ds_workflow_instance')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -521,7 +512,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_dolphinscheduler.run_result(1); [body 0576a23a91e1]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_dolphinscheduler.run_result(1); [body 6856f6b53cd2]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)

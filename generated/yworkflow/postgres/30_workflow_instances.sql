@@ -890,12 +890,16 @@ BEGIN
         'root', 'workflow_instance',
         'families', v_families,
         'rows', v_sum,
-        'tables', json_build_object(
-            'persistent_attribute', v_rows[1],
-            'state_instance_history', v_rows[2],
-            'state_instance_owners', v_rows[3],
-            'state_instance', v_rows[4],
-            'workflow_instance', v_rows[5]
+        'tables', (
+            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
+            FROM (
+                VALUES
+                    ('persistent_attribute', 1),
+                    ('state_instance_history', 2),
+                    ('state_instance_owners', 3),
+                    ('state_instance', 4),
+                    ('workflow_instance', 5)
+            ) AS t(name, position)
         ),
         'oldest_end_time', v_oldest,
         'sample_roots', v_samples,
@@ -922,4 +926,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4128091ea31b]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 322144c611d5]';

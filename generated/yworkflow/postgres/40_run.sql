@@ -459,12 +459,9 @@ AS $windrow$
                         'rows', f.deleted_rows,
                         'batches', f.batches,
                         'retries', f.retries,
-                        'tables', json_build_object(
-                            'persistent_attribute', f.table_rows[array_position(f.table_names, 'persistent_attribute')],
-                            'state_instance_history', f.table_rows[array_position(f.table_names, 'state_instance_history')],
-                            'state_instance_owners', f.table_rows[array_position(f.table_names, 'state_instance_owners')],
-                            'state_instance', f.table_rows[array_position(f.table_names, 'state_instance')],
-                            'workflow_instance', f.table_rows[array_position(f.table_names, 'workflow_instance')]
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
                         ),
                         'skipped_families', f.skips,
                         'skipped', f.skipped,
@@ -505,7 +502,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 05b3b5a5032b]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 733503e0674b]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)

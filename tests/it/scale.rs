@@ -1,0 +1,214 @@
+//! Sizes that nobody plans for: a family as deep as a thousand calls, one as big as a million rows, a spec of 500 tables.
+//! `WINDROW_TEST_ROWS` and `WINDROW_TEST_TABLES` set the last two; what `make test` does is smaller.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::lint;
+
+use crate::support::installation::{Installation, on_every_server};
+
+on_every_server!(
+    a_family_a_thousand_calls_deep_goes_whole_or_stays,
+    a_family_of_very_many_rows_goes_whole,
+    a_spec_of_very_many_tables_is_installed_and_runs,
+);
+
+/// Runs that call others, as deep as they like, with tasks and the notes of tasks.
+const SPEC: &str = r#"
+name = "scale"
+
+[tables]
+runs  = { key = "id bigint" }
+calls = { parents = ["caller -> runs.id", "called -> runs.id"] }
+tasks = { key = "id bigint", parents = ["run -> runs.id"] }
+notes = { parents = ["task -> tasks.id"] }
+
+[rules.runs]
+strategy   = "end-time"
+root       = "runs"
+candidates = { called = 0 }
+final      = { state = "done" }
+end_time   = "ended"
+hierarchy  = ["calls: caller -> called"]
+retention  = { default = "30d" }
+"#;
+
+const SCHEMA: &str = "CREATE TABLE runs (id bigint PRIMARY KEY, called integer NOT NULL, state varchar(20), ended timestamp NULL);
+CREATE TABLE calls (caller bigint NOT NULL, called bigint NOT NULL, PRIMARY KEY (caller, called));
+CREATE TABLE tasks (id bigint PRIMARY KEY, run bigint NOT NULL);
+CREATE TABLE notes (id bigint PRIMARY KEY, task bigint NOT NULL);
+";
+
+fn graph(spec: &str) -> Graph {
+    let (graph, findings) = lint::load(spec);
+    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+}
+
+/// A size that the environment may change.
+fn size(variable: &str, otherwise: i64) -> i64 {
+    std::env::var(variable).map_or(otherwise, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is no number: {text}"))
+    })
+}
+
+/// A query of the integers from one to `last`, as `n`.
+fn numbers(dialect: Dialect, last: i64) -> String {
+    if dialect == Dialect::Postgres {
+        return format!("generate_series(1, {last}) AS s(n)");
+    }
+    // Neither has a series without an engine or a limit on recursion.
+    let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+    let places = last.to_string().len();
+    let from: Vec<String> = (0..places)
+        .map(|place| format!("{digits} AS d{place}"))
+        .collect();
+    let sum: Vec<String> = (0..places)
+        .map(|place| format!("d{place}.d * {}", 10_i64.pow(place as u32)))
+        .collect();
+    format!(
+        "(SELECT n FROM (SELECT 1 + {} AS n FROM {}) AS a WHERE n <= {last}) AS s",
+        sum.join(" + "),
+        from.join(" CROSS JOIN ")
+    )
+}
+
+fn count(installation: &mut Installation, table: &str) -> i64 {
+    installation.number(&format!("SELECT COUNT(*) FROM {table}"))
+}
+
+fn a_family_a_thousand_calls_deep_goes_whole_or_stays(dialect: Dialect) {
+    const DEPTH: i64 = 1_000;
+    let mut installation = Installation::of(dialect, SCHEMA, &graph(SPEC));
+    let series = numbers(dialect, DEPTH);
+    // The deepest member of the second family is still running.
+    for first in [0, DEPTH] {
+        installation.execute(&format!(
+            "INSERT INTO runs (id, called, state, ended)
+             SELECT {first} + n, CASE WHEN n = 1 THEN 0 ELSE 1 END, 'done', '2025-01-01 00:00:00' FROM {series}"
+        ));
+        installation.execute(&format!(
+            "INSERT INTO calls (caller, called) SELECT {first} + n, {first} + n + 1 FROM {series} WHERE n < {DEPTH}"
+        ));
+        installation.execute(&format!(
+            "INSERT INTO tasks (id, run) SELECT {first} + n, {first} + n FROM {series}"
+        ));
+    }
+    installation.execute(&format!(
+        "UPDATE runs SET state = 'running', ended = NULL WHERE id = {}",
+        2 * DEPTH
+    ));
+    installation.arm();
+    let preview = installation.preview(json!({})).expect("a preview");
+    assert_eq!(preview["rules"][0]["families"], 1, "{preview}");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    assert_eq!(
+        run["rules"][0]["tables"],
+        json!({"calls": DEPTH - 1, "notes": 0, "tasks": DEPTH, "runs": DEPTH}),
+        "{run}"
+    );
+    assert_eq!(
+        run["rules"][0]["skipped"],
+        json!({"NON_FINAL_MEMBER": 1}),
+        "{run}"
+    );
+    for (table, left) in [("runs", DEPTH), ("calls", DEPTH - 1), ("tasks", DEPTH)] {
+        assert_eq!(count(&mut installation, table), left, "{table}");
+    }
+    assert_eq!(installation.number("SELECT MIN(id) FROM runs"), DEPTH + 1);
+}
+
+fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
+    let rows = size("WINDROW_TEST_ROWS", 20_000);
+    let mut installation = Installation::of(dialect, SCHEMA, &graph(SPEC));
+    // One family with very many rows between two small ones; the last is too young.
+    installation.execute(
+        "INSERT INTO runs (id, called, state, ended)
+         VALUES (1, 0, 'done', '2025-01-01 00:00:00'), (2, 0, 'done', '2025-01-02 00:00:00'), (3, 0, 'done', CURRENT_TIMESTAMP)",
+    );
+    let half = rows / 2;
+    installation.execute(&format!(
+        "INSERT INTO tasks (id, run) SELECT n, 2 FROM {}",
+        numbers(dialect, half)
+    ));
+    installation.execute("INSERT INTO notes (id, task) SELECT id, id FROM tasks");
+    installation.execute(&format!(
+        "INSERT INTO tasks (id, run) VALUES ({}, 1), ({}, 3)",
+        half + 1,
+        half + 2
+    ));
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
+    assert_eq!(
+        run["rules"][0]["tables"],
+        json!({"calls": 0, "notes": half, "tasks": half + 1, "runs": 2}),
+        "{run}"
+    );
+    assert_eq!(count(&mut installation, "notes"), 0);
+    assert_eq!(installation.number("SELECT id FROM tasks"), half + 2);
+    assert_eq!(installation.number("SELECT id FROM runs"), 3);
+}
+
+fn a_spec_of_very_many_tables_is_installed_and_runs(dialect: Dialect) {
+    let tables = size("WINDROW_TEST_TABLES", 60);
+    let mut spec = "name = \"wide\"\n\n[tables]\nt0 = { key = \"id bigint\" }\n".to_owned();
+    let mut schema = "CREATE TABLE t0 (id bigint PRIMARY KEY, parent bigint, state varchar(20), ended timestamp NULL);\n".to_owned();
+    for table in 1..tables {
+        let parent = (table - 1) / 3;
+        let _ = writeln!(
+            spec,
+            "t{table} = {{ key = \"id bigint\", parents = [\"parent -> t{parent}.id\"] }}"
+        );
+        let _ = writeln!(
+            schema,
+            "CREATE TABLE t{table} (id bigint PRIMARY KEY, parent bigint NOT NULL);"
+        );
+    }
+    spec += "
+[rules.all]
+strategy  = \"end-time\"
+root      = \"t0\"
+final     = { state = \"done\" }
+end_time  = \"ended\"
+retention = { default = \"30d\" }
+";
+    let mut installation = Installation::of(dialect, &schema, &graph(&spec));
+    installation.execute(
+        "INSERT INTO t0 (id, state, ended) VALUES (1, 'done', '2025-01-01 00:00:00'), (2, 'done', CURRENT_TIMESTAMP)",
+    );
+    for table in 1..tables {
+        installation.execute(&format!(
+            "INSERT INTO t{table} (id, parent) VALUES (1, 1), (2, 2)"
+        ));
+    }
+    installation.arm();
+    let preview = installation.preview(json!({})).expect("a preview");
+    assert_eq!(preview["rules"][0]["rows"], tables, "{preview}");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["tables"], preview["rules"][0]["tables"]);
+    assert_eq!(
+        (&run["rules"][0]["families"], &run["rules"][0]["rows"]),
+        (&json!(1), &json!(tables)),
+        "{run}"
+    );
+    let left: Vec<String> = (0..tables)
+        .map(|table| format!("SELECT id FROM t{table}"))
+        .collect();
+    let left = format!(
+        "SELECT COUNT(*) * 10 + MIN(id) FROM ({}) AS a",
+        left.join(" UNION ALL ")
+    );
+    assert_eq!(installation.number(&left), tables * 10 + 2);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    // The servers of the tests schedule nothing.
+    let violations = verify["checks"].as_array().expect("checks").iter();
+    let violations = violations
+        .filter(|check| check["severity"] == "violation" && check["object"] != "event_scheduler");
+    assert_eq!(violations.count(), 0, "{verify}");
+}

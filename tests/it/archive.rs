@@ -1,5 +1,7 @@
 //! The archive: a row that goes is in it, as it was; a row that stays is not.
 
+mod strategies;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

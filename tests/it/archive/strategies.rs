@@ -1,0 +1,341 @@
+//! Each way to go ends in the archive alike: rows of random families, of which the world itself says in a column what must
+//! become of them, go in small batches; what is gone is archived byte by byte, and comes back so.
+
+use std::fs;
+use std::process::Command;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::lint;
+
+use super::{Rows, without};
+use crate::support::installation::{Installation, on_every_server};
+
+on_every_server!(whatever_makes_a_row_go_it_is_archived_and_comes_back);
+
+const SPEC: &str = r#"
+name = "strategies"
+
+[tables]
+node  = { key = "id bigint" }
+leaf  = { parents = ["node_id -> node.id"] }
+task  = { key = "id bigint" }
+event = { parents = ["root_id -> task.id"] }
+tree  = { key = "id bigint" }
+twig  = { parents = ["root_id -> tree.id"] }
+lost  = { key = "id bigint" }
+rag   = { parents = ["lost_id -> lost.id"] }
+line  = { key = "id bigint" }
+shot  = { key = "id bigint" }
+pixel = { parents = ["shot_id -> shot.id"] }
+
+# Through the root table, with all that is below.
+[rules.nodes]
+strategy   = "end-time"
+root       = "node"
+candidates = { parent_id = { null = true } }
+final      = { state = "done" }
+end_time   = "ended"
+hierarchy  = ["node: parent_id -> id"]
+retention  = { default = "30d" }
+limits     = { batch_families = 3 }
+archive    = true
+
+[rules.tasks]
+strategy  = "removal-time"
+root      = "task"
+time      = "remove_at"
+tables    = ["event: root_id", "task: root_id"]
+retention = { safety_lag = "0s" }
+limits    = { batch_rows = 7 }
+archive   = true
+
+[rules.trees]
+strategy  = "removal-time"
+root      = "tree"
+time      = "remove_at"
+tables    = ["twig: root_id", "tree: root_id"]
+unit      = "family"
+retention = { safety_lag = "0s" }
+limits    = { batch_families = 3, batch_rows = 7 }
+archive   = true
+
+[rules.lost]
+strategy  = "orphan"
+root      = "lost"
+needs     = ["anchor_id -> anchor.id"]
+at_once   = true
+limits    = { batch_rows = 4 }
+archive   = true
+
+[rules.lines]
+strategy  = "age"
+root      = "line"
+time      = "written"
+retention = { default = "30d" }
+limits    = { batch_rows = 4 }
+archive   = true
+
+[rules.shots]
+strategy  = "keep-last"
+root      = "shot"
+keep      = { newest = 2, per = "name varchar", by = "part integer" }
+limits    = { batch_rows = 4 }
+archive   = true
+"#;
+
+const TABLES: [&str; 11] = [
+    "node", "leaf", "task", "event", "tree", "twig", "lost", "rag", "line", "shot", "pixel",
+];
+
+/// Each rule, its root table, and what a row of it that can be named is.
+const RULES: [(&str, &str, &str); 6] = [
+    ("nodes", "node", "parent_id IS NULL"),
+    ("tasks", "task", "root_id = id"),
+    ("trees", "tree", "root_id = id"),
+    ("lost", "lost", "true"),
+    ("lines", "line", "true"),
+    ("shots", "shot", "true"),
+];
+
+fn schema(dialect: Dialect) -> String {
+    let (time, bytes, text) = match dialect {
+        Dialect::Postgres => ("timestamp", "bytea", "varchar(40)"),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "datetime(6)",
+            "varbinary(40)",
+            "varchar(40) CHARACTER SET utf8mb4",
+        ),
+    };
+    let rest = format!("data {bytes}, note {text}, fate varchar(5)");
+    format!(
+        "CREATE TABLE anchor (id bigint PRIMARY KEY);
+CREATE TABLE node (id bigint PRIMARY KEY, parent_id bigint, state varchar(20), ended {time}, {rest}, FOREIGN KEY (parent_id) REFERENCES node (id));
+CREATE TABLE leaf (node_id bigint, {rest}, FOREIGN KEY (node_id) REFERENCES node (id));
+CREATE TABLE task (id bigint PRIMARY KEY, root_id bigint, remove_at {time}, {rest});
+CREATE TABLE event (root_id bigint, remove_at {time}, {rest});
+CREATE TABLE tree (id bigint PRIMARY KEY, root_id bigint, remove_at {time}, {rest});
+CREATE TABLE twig (root_id bigint, remove_at {time}, {rest});
+CREATE TABLE lost (id bigint PRIMARY KEY, anchor_id bigint, {rest});
+CREATE TABLE rag (lost_id bigint, {rest}, FOREIGN KEY (lost_id) REFERENCES lost (id));
+CREATE TABLE line (id bigint PRIMARY KEY, written {time}, {rest});
+CREATE TABLE shot (id bigint PRIMARY KEY, name varchar(20), part integer, {rest});
+CREATE TABLE pixel (shot_id bigint, {rest}, FOREIGN KEY (shot_id) REFERENCES shot (id));
+"
+    )
+}
+
+/// The rows as one script. `fate` says of each whether it goes.
+struct Script {
+    dialect: Dialect,
+    random: SmallRng,
+    sql: String,
+}
+
+impl Script {
+    fn row(&mut self, table: &str, values: &str, goes: bool) {
+        let bytes: String = (0..self.random.random_range(0..12))
+            .map(|_| format!("{:02x}", self.random.random_range(0..256)))
+            .collect();
+        let data = match (self.random.random_bool(0.2), self.dialect) {
+            (true, _) => "NULL".to_owned(),
+            (false, Dialect::Postgres) => format!("'\\x{bytes}'::bytea"),
+            (false, Dialect::Mysql | Dialect::Mariadb) => format!("X'{bytes}'"),
+        };
+        let notes = ["NULL", "''", "'it''s, \"so\"'", "'ü 😀'", "' '"];
+        let note = notes[self.random.random_range(0..notes.len())];
+        let fate = if goes { "goes" } else { "stays" };
+        self.sql += &format!("INSERT INTO {table} VALUES ({values}, {data}, {note}, '{fate}');\n");
+    }
+
+    fn goes(&mut self) -> bool {
+        self.random.random_bool(0.6)
+    }
+
+    fn some(&mut self, least: i64) -> i64 {
+        self.random.random_range(least..4)
+    }
+
+    /// Trees of nodes: one that is not done, or ended too late, keeps all of them.
+    fn nodes(&mut self, family: i64) {
+        let goes = self.goes();
+        let members = self.some(1);
+        let bad = (!goes).then(|| self.random.random_range(0..members));
+        for member in 0..members {
+            let id = 10 * family + member;
+            // Below the root, or below the one before.
+            let above = match member {
+                0 => "NULL".to_owned(),
+                _ => (10 * family + self.random.random_range(0..member)).to_string(),
+            };
+            let end = match bad == Some(member) {
+                true if member == 0 && family % 2 == 0 => "'done', '2999-01-01'",
+                true => "'busy', NULL",
+                false => "'done', '2020-01-01 00:00:00.5'",
+            };
+            self.row("node", &format!("{id}, {above}, {end}"), goes);
+            for _ in 0..self.some(0) {
+                self.row("leaf", &id.to_string(), goes);
+            }
+        }
+    }
+
+    /// Rows with a removal time; some name no root.
+    fn timed(&mut self, root: &str, child: &str, family: i64) {
+        let goes = self.goes();
+        let year = if goes { 2020 } else { 2999 };
+        let time = format!("'{year}-01-{:02} 10:00:00'", 1 + family % 9);
+        for member in 0..self.some(1) {
+            let id = 10 * family + member;
+            self.row(root, &format!("{id}, {}, {time}", 10 * family), goes);
+        }
+        for _ in 0..self.some(0) {
+            self.row(child, &format!("{}, {time}", 10 * family), goes);
+        }
+        let goes = self.goes();
+        let time = if goes { "'2020-05-05'" } else { "NULL" };
+        self.row(child, &format!("NULL, {time}"), goes);
+    }
+
+    fn single(&mut self, number: i64) {
+        let goes = self.goes();
+        let anchor = if goes { number + 1_000 } else { 1 };
+        self.row("lost", &format!("{number}, {anchor}"), goes);
+        for _ in 0..self.some(0) {
+            self.row("rag", &number.to_string(), goes);
+        }
+        let goes = self.goes();
+        let year = if goes { 2020 } else { 2999 };
+        let written = format!("'{year}-01-{:02}'", 1 + number % 3);
+        self.row("line", &format!("{number}, {written}"), goes);
+    }
+
+    /// A group of which the two newest stay.
+    fn group(&mut self, number: i64) {
+        let parts = self.random.random_range(1..7);
+        for part in 1..=parts {
+            let goes = part <= parts - 2;
+            let id = 10 * number + part;
+            self.row("shot", &format!("{id}, 'no, \"{number}\"', {part}"), goes);
+            for _ in 0..self.some(0) {
+                self.row("pixel", &id.to_string(), goes);
+            }
+        }
+    }
+
+    fn all(mut self) -> String {
+        self.sql += "INSERT INTO anchor VALUES (1);\n";
+        for number in 1..=14 {
+            self.nodes(number);
+            self.timed("task", "event", number);
+            self.timed("tree", "twig", number);
+            self.single(number);
+            self.group(number);
+        }
+        self.sql
+    }
+}
+
+fn contents(windrow: &mut Installation, prefix: &str) -> Rows {
+    let mut rows = Rows::new();
+    for table in TABLES {
+        let texts = windrow.bytes(table, &format!("{prefix}{table}"));
+        rows.insert(table.to_owned(), texts);
+    }
+    rows
+}
+
+fn archived(windrow: &mut Installation) -> Rows {
+    contents(windrow, "W.archive_")
+}
+
+fn counts(rows: &Rows) -> Value {
+    let counts = rows.iter().map(|(table, rows)| (table.clone(), rows.len()));
+    counts.filter(|(_, rows)| *rows > 0).collect()
+}
+
+/// The counts of all rules of a document, by table.
+fn told(document: &Value) -> Value {
+    let rules = document["rules"].as_array().expect("rules");
+    let tables = rules.iter().flat_map(|rule| {
+        let tables = rule["tables"].as_object().expect("tables");
+        assert!(rule["batches"].as_i64() > Some(2), "{rule}");
+        tables.clone()
+    });
+    tables.filter(|(_, rows)| *rows != 0).collect()
+}
+
+fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
+    let (graph, findings) = lint::load(SPEC);
+    let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
+    let mut windrow = Installation::of(dialect, &schema(dialect), &graph);
+    windrow.execute(
+        &Script {
+            dialect,
+            random: SmallRng::seed_from_u64(8),
+            sql: String::new(),
+        }
+        .all(),
+    );
+    windrow.arm();
+    let whole = contents(&mut windrow, "");
+    let preview = windrow.preview(json!({})).expect("a preview");
+    let dry = windrow.run(json!({"dry_run": true})).expect("a dry run");
+    let run = windrow.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+
+    // What must go is gone and archived, as often as it was there; nothing else is either.
+    let left = contents(&mut windrow, "");
+    let gone = without(&whole, &left);
+    assert_eq!(archived(&mut windrow), gone);
+    for table in TABLES {
+        let wrong = windrow.number(&format!(
+            "SELECT (SELECT count(*) FROM {table} WHERE fate <> 'stays') + (SELECT count(*) FROM W.archive_{table} WHERE fate <> 'goes')"
+        ));
+        assert_eq!(wrong, 0, "{table}");
+        assert!(gone[table].len() > 4 && left[table].len() > 4, "{table}");
+    }
+    for document in [&run, &dry, &preview] {
+        assert_eq!(told(document), counts(&gone), "{document}");
+    }
+    let list = windrow.call("archive_list", json!({})).expect("a list");
+    assert_eq!(list["runs"][0]["tables"], counts(&gone), "{list}");
+    assert_eq!(list["runs"].as_array().map(Vec::len), Some(1), "{list}");
+
+    // One family, or one row with what belongs to it, of each rule.
+    for (rule, root, is_root) in RULES {
+        let key = windrow.number(&format!(
+            "SELECT max(id) FROM W.archive_{root} WHERE {is_root}"
+        ));
+        let before = (contents(&mut windrow, ""), archived(&mut windrow));
+        let options = json!({"run": run["run"], "rule": rule, "key": [key]});
+        let back = windrow.call("archive_restore", options).expect("a family");
+        let now = contents(&mut windrow, "");
+        let came = without(&now, &before.0);
+        assert_eq!(without(&before.1, &archived(&mut windrow)), came);
+        assert_eq!(back["tables"], counts(&came), "{back}");
+        assert!(!came[root].is_empty(), "{back}");
+    }
+    // The rest, by the command.
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = folder.path().join("spec.toml");
+    let name = windrow.control.replacen("windrow_", "", 1);
+    let named = format!("name = \"{name}\"\ndatabase = \"{}\"", windrow.name);
+    fs::write(&spec, SPEC.replace("name = \"strategies\"", &named)).expect("a spec");
+    let rest = archived(&mut windrow);
+    let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+        .args(["archive", "restore"])
+        .arg(&spec)
+        .args(["--url", &windrow.superuser(), "--output", "json"])
+        .args(["--run", &run["run"].to_string()])
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let back: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!(back["tables"], counts(&rest), "{back}");
+    assert_eq!(contents(&mut windrow, ""), whole);
+    assert_eq!(counts(&archived(&mut windrow)), json!({}));
+}

@@ -1,5 +1,7 @@
 //! The server, the history and the statements that windrow is compared with.
 
+use std::rc::Rc;
+
 use anyhow::{Context as _, Result};
 use postgres::Client;
 use windrow::bundle::Statement;
@@ -10,7 +12,7 @@ use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 use windrow::spec;
 
-use crate::connect;
+use crate::{connect, scale};
 
 /// The spec under test.
 pub(crate) const SPEC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/dolphinscheduler.toml");
@@ -99,6 +101,25 @@ pub(crate) fn server() -> Result<Postgres> {
     })
 }
 
+/// A fresh copy of a history of so many families, for one run.
+pub(crate) fn scale_lab(families: u32) -> Result<scale::Lab> {
+    let mut lab = Lab::open(families)?;
+    lab.fresh(false)?;
+    let server = Rc::new(lab.server);
+    let clock = Rc::clone(&server);
+    Ok(scale::Lab {
+        url: server.url("run", "postgres"),
+        as_of: lab.as_of,
+        progress: format!(
+            "SELECT deleted_rows, batches, extract(epoch FROM updated_at) FROM {}.run_rule",
+            lab.control
+        ),
+        pid: server.pid(),
+        cpu: Box::new(move || clock.cpu_seconds()),
+        server: Box::new(server),
+    })
+}
+
 /// Applies generated statements.
 pub(crate) fn install(client: &mut Client, statements: &[Statement]) -> Result<()> {
     for statement in statements {
@@ -110,13 +131,13 @@ pub(crate) fn install(client: &mut Client, statements: &[Statement]) -> Result<(
 }
 
 impl Lab {
-    pub(crate) fn open() -> Result<Self> {
+    pub(crate) fn open(families: u32) -> Result<Self> {
         let server = server()?;
         let mut admin = connect(&server.url("postgres", "postgres"))?;
         admin.batch_execute("CREATE DATABASE history")?;
         let mut client = connect(&server.url("history", "postgres"))?;
         client.batch_execute(SCHEMA_34)?;
-        client.batch_execute(&format!("SET {FAMILIES_SETTING} = {}", families()?))?;
+        client.batch_execute(&format!("SET {FAMILIES_SETTING} = {families}"))?;
         client.batch_execute(HISTORY_34)?;
         client.batch_execute(WITHOUT_SHARED_MEMBERS)?;
         let (control, statements) = statements(Dialect::Postgres)?;

@@ -2,9 +2,9 @@
 //!
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
-//! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` what is measured:
-//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda, airflow). Exits with
-//! 1 when a bar is missed.
+//! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda, airflow, scale).
+//! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
 
@@ -13,6 +13,7 @@ mod camunda;
 mod data;
 mod innodb;
 mod report;
+mod scale;
 mod system;
 
 use std::env;
@@ -62,6 +63,7 @@ fn main() -> Result<ExitCode> {
     let plan = Plan::from_environment();
     let mut missed = false;
     let mut tables = Vec::new();
+    let mut scales = Vec::new();
     for server in SERVERS.into_iter().filter(|server| plan.has(server)) {
         let started = Instant::now();
         let report = match server {
@@ -71,6 +73,22 @@ fn main() -> Result<ExitCode> {
         };
         missed |= report.missed();
         tables.push(report.markdown(started.elapsed()));
+        // Three sizes take minutes; MySQL's and MariaDB's engine is the same.
+        if plan.wants("scale") && server != "mysql" {
+            let started = Instant::now();
+            let mut report = Report::titled(&format!("{server}: histories of three sizes"));
+            let points = match server {
+                "mariadb" => scale::measure(&mut report, |families| {
+                    innodb::scale_lab(Flavour::Mariadb, families)
+                })?,
+                _ => scale::measure(&mut report, data::scale_lab)?,
+            };
+            tables.push(report.markdown(started.elapsed()));
+            scales.push((server, points));
+        }
+    }
+    if !scales.is_empty() {
+        draw("docs/scale.svg", &report::scale_plot(&scales))?;
     }
     println!("{}", tables.join("\n\n"));
     Ok(ExitCode::from(u8::from(missed)))
@@ -106,8 +124,16 @@ impl Plan {
 
 /// Everything that the plan wants on PostgreSQL.
 fn measure(plan: &Plan) -> Result<Report> {
-    let mut lab = Lab::open()?;
-    let mut report = Report::new("PostgreSQL", data::families()?, lab.rows);
+    let families = data::families()?;
+    // Some parts make data of their own.
+    let own = ["limit", "outbox", "flat", "live"];
+    if !own.into_iter().any(|part| plan.wants(part)) {
+        let mut report = Report::titled("PostgreSQL");
+        others(plan, &mut report)?;
+        return Ok(report);
+    }
+    let mut lab = Lab::open(families)?;
+    let mut report = Report::new("PostgreSQL", families, lab.rows);
     let mut plain = Vec::new();
     if plan.wants("limit") {
         plain = against_the_limit(&mut lab, false, &mut report)?;
@@ -121,16 +147,22 @@ fn measure(plan: &Plan) -> Result<Report> {
     if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
     }
+    others(plan, &mut report)?;
+    Ok(report)
+}
+
+/// The parts that make data of their own, or need none.
+fn others(plan: &Plan, report: &mut Report) -> Result<()> {
     if plan.wants("generate") {
-        generate(&mut report)?;
+        generate(report)?;
     }
     if plan.wants("camunda") {
-        camunda::measure(&mut report)?;
+        camunda::measure(report)?;
     }
     if plan.wants("airflow") {
-        airflow::measure(&mut report)?;
+        airflow::measure(report)?;
     }
-    Ok(report)
+    Ok(())
 }
 
 /// What one run did and took.
@@ -341,19 +373,21 @@ fn flatness(lab: &mut Lab, mut plain: Vec<Run>, report: &mut Report) -> Result<(
         let all: Vec<[f64; 10]> = runs.iter().map(|run| run.deciles(1)).collect();
         std::array::from_fn(|decile| median(&all.iter().map(|run| run[decile]).collect::<Vec<_>>()))
     };
-    let path = env::var_os("WINDROW_BENCH_SVG").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/bench/purge.svg"),
-        PathBuf::from,
-    );
-    fs::create_dir_all(path.parent().context("the plot needs a folder")?)?;
-    fs::write(
-        &path,
-        report::plot(&[
+    draw(
+        "target/bench/purge.svg",
+        &report::plot(&[
             ("windrow", middle(&plain)),
             ("windrow, old snapshot open", middle(&held)),
             ("loop without a cursor, old snapshot open", naive.deciles(1)),
         ]),
-    )?;
+    )
+}
+
+/// Writes a picture below the folder of the project.
+fn draw(path: &str, svg: &str) -> Result<()> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::create_dir_all(path.parent().context("the plot needs a folder")?)?;
+    fs::write(&path, svg)?;
     println!("wrote {}", path.display());
     Ok(())
 }
@@ -456,12 +490,8 @@ fn generate(report: &mut Report) -> Result<()> {
         .spawn()?;
     let mut peak = None;
     while process.try_wait()?.is_none() {
-        let status =
-            fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kilobytes =
-            line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-        peak = kilobytes.or(peak);
+        let path = format!("/proc/{}/status", process.id());
+        peak = scale::kilobytes(&path, "VmHWM:").or(peak);
     }
     let worked = process.wait()?.success() && fs::read_dir(folder.path())?.next().is_some();
     report.generate(&times, peak.filter(|_| worked));

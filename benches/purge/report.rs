@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::scale::Point;
+
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
@@ -14,11 +16,16 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(server: &str, families: u32, rows: i64) -> Self {
+        Self::titled(&format!(
+            "{server}: history of {families} families, {rows} rows. Medians with the least and the most of the rounds."
+        ))
+    }
+
+    /// A report without figures so far.
+    pub(crate) fn titled(title: &str) -> Self {
         Self {
             lines: vec![
-                format!(
-                    "{server}: history of {families} families, {rows} rows. Medians with the least and the most of the rounds.\n"
-                ),
+                format!("{title}\n"),
                 "| what | figure |".to_owned(),
                 "|---|---|".to_owned(),
             ],
@@ -34,6 +41,11 @@ impl Report {
 
     fn bar(&mut self, what: String, reached: bool) {
         self.bars.push((what, reached));
+    }
+
+    /// A figure that was measured once.
+    pub(crate) fn figure(&mut self, what: &str, value: f64, digits: usize) {
+        self.line(what, format!("{value:.digits$}"));
     }
 
     /// `median (least–most)` of a figure.
@@ -259,5 +271,89 @@ pub(crate) fn plot(series: &[(&str, [f64; 10])]) -> String {
         );
     }
     svg.push_str("</svg>\n");
+    svg
+}
+
+/// Three figures over the number of rows, both on logarithmic scales, a line for each server.
+pub(crate) fn scale_plot(servers: &[(&str, Vec<Point>)]) -> String {
+    const COLOURS: [&str; 3] = ["#0072b2", "#d55e00", "#009e73"];
+    type Figure = fn(&Point) -> f64;
+    const PANELS: [(&str, Figure); 3] = [
+        ("CPU of the server per row, µs", |point| point.cpu),
+        ("longest batch, ms", |point| point.longest),
+        ("preview, ms", |point| point.preview),
+    ];
+    let mut svg = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 300\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"900\" height=\"300\" fill=\"white\"/>\n",
+    );
+    for (panel, (title, figure)) in PANELS.into_iter().enumerate() {
+        let left = 55.0 + 300.0 * panel as f64;
+        let all = || servers.iter().flat_map(|(_, points)| points);
+        // Whole decades.
+        let edge = |value: f64, round: fn(f64) -> f64| round(value.log10());
+        let low = edge(all().map(figure).fold(f64::INFINITY, f64::min), f64::floor);
+        let high = edge(all().map(figure).fold(0.0, f64::max), f64::ceil).max(low + 1.0);
+        let first = edge(
+            all().map(|point| point.rows).fold(f64::INFINITY, f64::min),
+            f64::floor,
+        );
+        let last = edge(all().map(|point| point.rows).fold(0.0, f64::max), f64::ceil);
+        let x = |rows: f64| left + 220.0 * (rows.log10() - first) / (last - first);
+        let y = |value: f64| 240.0 - 190.0 * (value.log10() - low) / (high - low);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{left}\" y=\"30\" font-weight=\"bold\">{title}</text>"
+        );
+        for decade in low as i32..=high as i32 {
+            let value = 10_f64.powi(decade);
+            let at = y(value);
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{left}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                left + 220.0,
+                left - 5.0,
+                at + 4.0
+            );
+        }
+        for decade in first as i32..=last as i32 {
+            let at = x(10_f64.powi(decade));
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"50\" y2=\"240\" stroke=\"#eee\"/><text x=\"{at:.1}\" y=\"257\" text-anchor=\"middle\">10<tspan dy=\"-4\" font-size=\"9\">{decade}</tspan></text>"
+            );
+        }
+        for ((_, points), colour) in servers.iter().zip(COLOURS) {
+            let line: Vec<String> = points
+                .iter()
+                .map(|point| format!("{:.1},{:.1}", x(point.rows), y(figure(point))))
+                .collect();
+            let _ = writeln!(
+                svg,
+                "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>",
+                line.join(" ")
+            );
+            for point in points {
+                let _ = writeln!(
+                    svg,
+                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>",
+                    x(point.rows),
+                    y(figure(point))
+                );
+            }
+        }
+    }
+    for (index, ((name, _), colour)) in servers.iter().zip(COLOURS).enumerate() {
+        let at = 55 + index * 120;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{at}\" y=\"275\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" y=\"284\">{name}</text>",
+            at + 15
+        );
+    }
+    let _ = writeln!(
+        svg,
+        "<text x=\"875\" y=\"284\" text-anchor=\"end\">deleted rows, in whole families, one run</text>\n</svg>"
+    );
     svg
 }

@@ -938,6 +938,8 @@ struct SpecView {
     settings: Vec<SettingView>,
     throttles: ThrottlesView,
     rule_literals: String,
+    /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
+    several: String,
     /// The same of the rules whose removal times can be set anew, and how many they are.
     stamp_literals: String,
     stamps: usize,
@@ -1478,6 +1480,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         stamp_literals: stamp::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         stamps_of: stamped.iter().filter(|stamp| stamp.of).map(|stamp| stamp.whole_name.clone()).collect::<Vec<_>>().join(", "),
         stamped,
+        several: several(graph, plan, dialect),
         rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
@@ -1516,6 +1519,39 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
         control,
+    }
+}
+
+/// The tables from which several rules take rows, each with these rules: what a preview counts for each of them.
+fn several(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
+    let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for purge in &plan.purges {
+        for step in &purge.steps {
+            let rules = tables.entry(&graph.table(step.table).name).or_default();
+            let rule = graph.rules[purge.rule].name.as_str();
+            if rules.last() != Some(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+    tables.retain(|_, rules| rules.len() > 1);
+    if tables.is_empty() {
+        return String::new();
+    }
+    let texts = |names: &[&str]| {
+        let names = names.iter();
+        let names: Vec<String> = names.map(|it| serde_json::json!(it).to_string()).collect();
+        names.join(", ")
+    };
+    let lists = tables.iter();
+    let lists: Vec<String> = lists
+        .map(|(table, rules)| format!("{}: [{}]", texts(&[table]), texts(rules)))
+        .collect();
+    let literal = dialect.text(&format!("{{{}}}", lists.join(", ")));
+    match dialect {
+        Dialect::Postgres => literal,
+        // A backslash before each quotation mark, of which none is needed.
+        Dialect::Mysql | Dialect::Mariadb => literal.replace("\\\"", "\""),
     }
 }
 

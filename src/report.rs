@@ -1,5 +1,6 @@
 //! The database's JSON documents as text for people. Pure functions.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -109,6 +110,9 @@ pub fn run(document: &Value) -> String {
             let _ = write!(out, "\n{failed}");
         }
     }
+    if document["dry_run"] == true {
+        out += &several(document);
+    }
     let mut refused = Table::new(&[("refused", Left), ("reason", Left), ("meaning", Left)]);
     for (key, reason) in document["refused"].as_object().into_iter().flatten() {
         let reason = reason.as_str().unwrap_or_default();
@@ -182,9 +186,11 @@ pub fn preview(document: &Value) -> String {
         passes(rule, &mut out);
         skipped(rule, &mut out);
     }
+    out += &several(document);
     out
 }
 
+<<<<<<< HEAD
 /// What `diff` answers: an object a line, with its differences below it; nothing where all is as generated.
 pub fn drift(document: &Value) -> String {
     let mut out = String::new();
@@ -203,6 +209,30 @@ pub fn drift(document: &Value) -> String {
         }
     }
     out
+=======
+/// Which rows more than one rule counts, in a document of what would go.
+fn several(document: &Value) -> String {
+    let mut tables: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for rule in list(document, "rules") {
+        for (table, rows) in rule["tables"].as_object().into_iter().flatten() {
+            if rows.as_i64() > Some(0) {
+                tables.entry(table).or_default().push(text(rule, "rule"));
+            }
+        }
+    }
+    let tables: Vec<String> = tables
+        .into_iter()
+        .filter(|(_, rules)| rules.len() > 1)
+        .map(|(table, rules)| format!("{table} ({})", rules.join(", ")))
+        .collect();
+    match tables.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\na row that several rules would take goes once, and is counted by each of them: {}\n",
+            tables.join(", ")
+        ),
+    }
+>>>>>>> 224f001
 }
 
 /// What `verify` answers: what is not as it should be, and how many checks found nothing.

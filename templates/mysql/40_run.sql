@@ -601,7 +601,11 @@ BEGIN
         ', "as_of": ', {{ w::instant(x="v_as_of") }},
         ', "armed": ', {{ w::flag(x="c.armed") }},
         ', "paused": ', {{ w::flag(x="c.paused") }},
-        ', "rules": [', v_rules, ']}'
+        ', "rules": [', v_rules, ']{% if not several %}}{% endif %}'
+{%- if several %},
+        -- A row that several rules would take is counted by each of them, and goes once.
+        ', "counted_by_several": ', IF(v_rule IS NULL, {{ several }}, '{}'), '}'
+{%- endif %}
     )
     INTO o_document
     FROM {{ control }}.control AS c;
@@ -609,7 +613,7 @@ END;
 --# create procedure {{ control }}.preview
 CREATE PROCEDURE {{ control }}.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. {% if several %}counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. {% endif %}Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

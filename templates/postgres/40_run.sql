@@ -705,14 +705,18 @@ BEGIN
     END IF;
 {%- endfor %}
     RETURN (
-        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
+        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules)
+{%- if several %},
+            -- A row that several rules would take is counted by each of them, and goes once.
+            'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE {{ several }} END::json
+        {% endif %})
         FROM {{ control }}.control AS c
     );
 END
 $windrow$;
 --# comment on function {{ control }}.preview
 COMMENT ON FUNCTION {{ control }}.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT {{ control }}.preview(''{"run_families": 100}''); [body @body@]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. {% if several %}counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. {% endif %}Reads only, locks nothing. Example: SELECT {{ control }}.preview(''{"run_families": 100}''); [body @body@]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 --# create function {{ control }}.purge_begin

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windrow::demo::systems::SYSTEMS;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
+use windrow::{lint, report};
 
 use crate::support::installation::Installation;
 
@@ -38,6 +38,7 @@ on_its_servers!(
     the_spec_fits_the_schema,
     old_runs_that_run_stay,
     the_last_run_of_a_dag_keeps_its_tasks,
+    what_two_rules_would_take_is_told,
     a_run_without_an_end_goes_by_its_last_change,
     a_table_that_refuses_keeps_its_family_and_no_other,
     a_table_that_is_known_to_refuse_is_a_reason,
@@ -818,6 +819,52 @@ fn the_last_run_of_a_dag_keeps_its_tasks(dialect: Dialect) {
     .insert(&mut database);
     database.run(json!({})).expect("a run");
     assert_eq!(runs(&mut database), [12]);
+}
+
+/// What has expired goes with its run, where that goes, and is counted with both: a preview says so.
+fn what_two_rules_would_take_is_told(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    for (id, state) in [(3, "success"), (6, "running")] {
+        Run { id, state, ..OLD }.insert(&mut database);
+        add_beside(&mut database, "a", id);
+    }
+    database.execute("UPDATE task_state_store SET expires_at = '2025-11-01'");
+    let states = |document: &Value| -> Vec<(String, i64)> {
+        let rules = document["rules"].as_array().expect("rules");
+        let rows = rules.iter().map(|rule| {
+            let rows = rule["tables"]["task_state_store"].as_i64();
+            let name = rule["rule"].as_str().expect("a name").to_owned();
+            (name, rows.unwrap_or_default())
+        });
+        rows.filter(|(_, rows)| *rows > 0).collect()
+    };
+    let both = [("dag_runs".to_owned(), 1), ("task_state".to_owned(), 2)];
+    let preview = database.preview(json!({})).expect("a preview");
+    let dry = database.run(json!({"dry_run": true})).expect("a dry run");
+    assert_eq!(states(&preview), both, "{preview}");
+    assert_eq!(states(&dry), both, "{dry}");
+    let several = &preview["counted_by_several"];
+    assert_eq!(
+        several["task_state_store"],
+        json!(["dag_runs", "task_state"])
+    );
+    assert_eq!(several["dag_run"], Value::Null, "one rule takes these");
+    let said = "\na row that several rules would take goes once, and is counted by each of them: task_state_store (dag_runs, task_state)\n";
+    for text in [report::preview(&preview), report::run(&dry)] {
+        assert!(text.contains(said), "{text}");
+    }
+    // One rule by itself counts nothing twice.
+    let alone = database.preview(json!({"rule": "task_state"}));
+    let alone = alone.expect("a preview");
+    assert_eq!(states(&alone), both[1..], "{alone}");
+    assert_eq!(alone["counted_by_several"], json!({}));
+    assert!(!report::preview(&alone).contains("several"));
+    // Each goes once.
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(states(&run), both.map(|(rule, _)| (rule, 1)), "{run}");
+    assert!(!report::run(&run).contains("several"));
+    let left = database.number("SELECT count(*) FROM task_state_store");
+    assert_eq!(left, 0);
 }
 
 /// `airflow db clean` never purges a row whose recency column is NULL.

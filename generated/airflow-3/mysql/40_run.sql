@@ -1424,7 +1424,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body ceffbd9163f9]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 1b77616dcb49]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -1474,7 +1474,9 @@ BEGIN
         ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
         ', "armed": ', IF(c.armed, 'true', 'false'),
         ', "paused": ', IF(c.paused, 'true', 'false'),
-        ', "rules": [', v_rules, ']}'
+        ', "rules": [', v_rules, ']',
+        -- A row that several rules would take is counted by each of them, and goes once.
+        ', "counted_by_several": ', IF(v_rule IS NULL, '{"hitl_detail_history": ["dag_runs", "tries"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}', '{}'), '}'
     )
     INTO o_document
     FROM windrow_airflow_3.control AS c;
@@ -1484,7 +1486,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_airflow_3.preview(''{"run_families": 100}''); [body 16591e414a08]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: CALL windrow_airflow_3.preview(''{"run_families": 100}''); [body 16591e414a08]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

@@ -949,13 +949,16 @@ BEGIN
         v_rules := v_rules || windrow_airflow_3.connection_test_request_preview(p_options, v_as_of);
     END IF;
     RETURN (
-        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
+        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules),
+            -- A row that several rules would take is counted by each of them, and goes once.
+            'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE '{"hitl_detail_history": ["dag_runs", "tries"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}' END::json
+        )
         FROM windrow_airflow_3.control AS c
     );
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body c548f72bd5f5]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 98e93d5926fd]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_begin(p_options jsonb)

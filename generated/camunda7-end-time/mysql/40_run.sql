@@ -1181,7 +1181,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 637b0078d56e]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body f46b28be3189]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -1219,7 +1219,9 @@ BEGIN
         ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
         ', "armed": ', IF(c.armed, 'true', 'false'),
         ', "paused": ', IF(c.paused, 'true', 'false'),
-        ', "rules": [', v_rules, ']}'
+        ', "rules": [', v_rules, ']',
+        -- A row that several rules would take is counted by each of them, and goes once.
+        ', "counted_by_several": ', IF(v_rule IS NULL, '{"ACT_GE_BYTEARRAY": ["process_instances", "case_instances", "decisions", "batches", "cleanup_log"], "ACT_HI_ATTACHMENT": ["process_instances", "case_instances"], "ACT_HI_COMMENT": ["process_instances", "case_instances"], "ACT_HI_DECINST": ["process_instances", "case_instances", "decisions"], "ACT_HI_DEC_IN": ["process_instances", "case_instances", "decisions"], "ACT_HI_DEC_OUT": ["process_instances", "case_instances", "decisions"], "ACT_HI_DETAIL": ["process_instances", "case_instances"], "ACT_HI_IDENTITYLINK": ["process_instances", "case_instances"], "ACT_HI_INCIDENT": ["process_instances", "batches"], "ACT_HI_JOB_LOG": ["process_instances", "batches", "cleanup_log"], "ACT_HI_OP_LOG": ["process_instances", "case_instances"], "ACT_HI_TASKINST": ["process_instances", "case_instances"], "ACT_HI_VARINST": ["process_instances", "case_instances"]}', '{}'), '}'
     )
     INTO o_document
     FROM windrow_camunda7_end_time.control AS c;
@@ -1229,7 +1231,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: CALL windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 36287a2cb09e]'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: CALL windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 36287a2cb09e]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

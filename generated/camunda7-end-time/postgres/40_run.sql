@@ -830,13 +830,16 @@ BEGIN
         v_rules := v_rules || windrow_camunda7_end_time.task_metrics_preview(p_options, v_as_of);
     END IF;
     RETURN (
-        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules))
+        SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules),
+            -- A row that several rules would take is counted by each of them, and goes once.
+            'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE '{"act_ge_bytearray": ["process_instances", "case_instances", "decisions", "batches", "cleanup_log"], "act_hi_attachment": ["process_instances", "case_instances"], "act_hi_comment": ["process_instances", "case_instances"], "act_hi_dec_in": ["process_instances", "case_instances", "decisions"], "act_hi_dec_out": ["process_instances", "case_instances", "decisions"], "act_hi_decinst": ["process_instances", "case_instances", "decisions"], "act_hi_detail": ["process_instances", "case_instances"], "act_hi_identitylink": ["process_instances", "case_instances"], "act_hi_incident": ["process_instances", "batches"], "act_hi_job_log": ["process_instances", "batches", "cleanup_log"], "act_hi_op_log": ["process_instances", "case_instances"], "act_hi_taskinst": ["process_instances", "case_instances"], "act_hi_varinst": ["process_instances", "case_instances"]}' END::json
+        )
         FROM windrow_camunda7_end_time.control AS c
     );
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body 63a0938881f1]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body ad0bd9f9eea9]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)

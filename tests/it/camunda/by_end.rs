@@ -697,6 +697,10 @@ fn a_realistic_history_goes_by_end_time(dialect: Dialect) {
         "SELECT count(*) FROM act_hi_procinst WHERE end_time_ < '2026-05-02 11:00:00' AND proc_def_key_ <> 'process_7'",
     );
     let preview = camunda.call("preview", options());
+    let several = &preview["counted_by_several"];
+    let incidents = camunda.named("act_hi_incident");
+    let both = json!(["process_instances", "batches"]);
+    assert_eq!(several[incidents], both, "{preview}");
     let dry = camunda.run(json!({"as_of": super::AS_OF, "dry_run": true}));
     let run = camunda.run(options());
     assert_eq!(run["status"], "done", "{run}");

@@ -260,7 +260,7 @@ pub(crate) struct History {
     pub(crate) name: String,
     /// Name of the control schema.
     pub(crate) control: String,
-    graph: Graph,
+    pub(crate) graph: Graph,
     url: String,
 }
 
@@ -323,6 +323,15 @@ impl History {
     pub(crate) fn connect(&self) -> Result<Client> {
         Ok(Client {
             session: open(&self.url)?,
+            dialect: self.dialect,
+            control: self.control.clone(),
+        })
+    }
+
+    /// A session of another user, who has no password.
+    pub(crate) fn connect_as(&self, user: &str) -> Result<Client> {
+        Ok(Client {
+            session: open(&self.url.replace("//root@", &format!("//{user}@")))?,
             dialect: self.dialect,
             control: self.control.clone(),
         })

@@ -3,7 +3,7 @@
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size, `WINDROW_BENCH_SVG` where the plot goes, `WINDROW_BENCH_ONLY` what is measured:
-//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda, airflow). Exits with
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, guard, camunda, airflow). Exits with
 //! 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -11,6 +11,7 @@
 mod airflow;
 mod camunda;
 mod data;
+mod guard;
 mod innodb;
 mod report;
 mod system;
@@ -123,6 +124,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("generate") {
         generate(&mut report)?;
+    }
+    if plan.wants("guard") {
+        guard::measure(&mut lab, &mut report)?;
     }
     if plan.wants("camunda") {
         camunda::measure(&mut report)?;

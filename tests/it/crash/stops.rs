@@ -1,6 +1,6 @@
 //! A stop between any two statements of a run: there its session, its server, its client or its network ends.
 //!
-//! `WINDROW_TEST_STOPS=all` tries every stop in every way; otherwise it is a sample, another one each time.
+//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in two ways, other ones each time; otherwise it is a sample.
 
 use std::env;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use rand::seq::{IndexedRandom, SliceRandom};
-use rand::{SeedableRng, rngs::SmallRng};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
@@ -92,11 +92,16 @@ fn rounds(dialect: Dialect, points: &[usize], random: &mut SmallRng) -> Vec<(usi
     };
     let losses = [End::Client, End::Reset, End::Hole];
     let mut rounds = Vec::new();
-    if env::var("WINDROW_TEST_STOPS").is_ok_and(|stops| stops == "all") {
+    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
+    if which == "all" || which == "each" {
+        // A server takes a second or more to die and come back: every stop sees the end of its session and another one.
+        let others = [End::Client, deaths[0], End::Reset, deaths[1], End::Hole];
+        let first: usize = random.random_range(0..others.len());
         for (place, point) in points.iter().enumerate() {
-            for end in [End::Session, deaths[place % 2], losses[place % 3]] {
-                rounds.push((*point, end));
-            }
+            rounds.push((*point, End::Session));
+            let one = [others[(first + place) % others.len()]];
+            let ends = if which == "all" { &others[..] } else { &one };
+            rounds.extend(ends.iter().map(|end| (*point, *end)));
         }
     } else {
         let sample = [[End::Session; 6].as_slice(), &deaths, &losses].concat();

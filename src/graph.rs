@@ -243,6 +243,8 @@ pub struct Rule {
     pub artifacts: Vec<Artifact>,
     /// The tables whose rows are copied into an archive before they go, in the order of deletion.
     pub archive: Vec<TableId>,
+    /// Whether triggers refuse rows whose parent is gone or going.
+    pub orphan_guard: bool,
     /// Further names for the figures of the preview and run documents, in the order of the file.
     pub report: Vec<ReportField>,
     /// The tables whose rows go, children before parents, the root table last.

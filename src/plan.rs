@@ -1,7 +1,7 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
 use crate::graph::{
-    Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Timed,
+    Action, Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Timed,
 };
 
 /// The plan of a whole spec.
@@ -499,6 +499,74 @@ fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed>
             let why = format!("Rule {name} reads group by group, the newest row last.");
             need(&along, None, why).into_iter().collect()
         }
+    }
+}
+
+/// The table on which triggers refuse rows whose parent is gone or going.
+#[derive(Debug)]
+pub struct Guard {
+    /// The table.
+    pub table: TableId,
+    /// What its rows name.
+    pub edges: Vec<GuardedEdge>,
+}
+
+/// What a row names, and where the rows are that a batch locks before it deletes anything.
+#[derive(Debug)]
+pub struct GuardedEdge {
+    /// The edge.
+    pub edge: Edge,
+    /// The root table.
+    pub root: TableId,
+    /// Every way from the root table down to the parent of the edge, none where that is the root table.
+    pub ways: Vec<Vec<(TableId, Edge)>>,
+}
+
+/// The guards of a graph, sorted by table: one for each edge within the families of a rule that wants them.
+pub fn guards(graph: &Graph) -> Vec<Guard> {
+    let mut guards: Vec<Guard> = Vec::new();
+    for (index, table) in graph.tables.iter().enumerate() {
+        let id = TableId(index);
+        let mut edges = Vec::new();
+        for rule in graph.rules.iter().filter(|rule| rule.orphan_guard) {
+            let of_rule = |edge: &&Edge| {
+                rule.order.contains(&id) && rule.order.contains(&edge.parent) && !edge.alone
+            };
+            let links = rule.links_within().filter(|_| id == rule.root);
+            let within = links.map(|link| link_edge(rule, link));
+            for edge in table.parents().filter(of_rule).cloned().chain(within) {
+                let ways = match edge.parent == rule.root {
+                    true => Vec::new(),
+                    false => ways(graph, rule, edge.parent),
+                };
+                let root = rule.root;
+                let known = edges.iter().any(|it: &GuardedEdge| {
+                    it.root == root
+                        && it.edge.parent == edge.parent
+                        && it.edge.columns() == edge.columns()
+                });
+                if !known {
+                    edges.push(GuardedEdge { edge, root, ways });
+                }
+            }
+        }
+        if !edges.is_empty() {
+            guards.push(Guard { table: id, edges });
+        }
+    }
+    guards
+}
+
+/// A link between rows of the root table, as an edge.
+fn link_edge(rule: &Rule, link: &Link) -> Edge {
+    Edge {
+        column: link.parent.clone(),
+        parent: rule.root,
+        parent_column: link.child.clone(),
+        further: Vec::new(),
+        none: None,
+        action: Action::Delete,
+        alone: false,
     }
 }
 

@@ -19,6 +19,7 @@ use archive::ArchiveView;
 use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
+use orphan_guard::{GuardView, TriggerView};
 use releases::ReleaseView;
 use settings::{SettingView, ThrottlesView};
 use via::ViaView;
@@ -30,6 +31,7 @@ mod last;
 pub mod monitoring;
 mod mysql_probes;
 mod newest;
+mod orphan_guard;
 mod releases;
 mod settings;
 mod single;
@@ -105,6 +107,16 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "44_unarchive.sql",
         include_str!("../templates/postgres/44_unarchive.sql"),
+    ),
+    (
+        "postgres",
+        "48_orphan_guard.sql",
+        include_str!("../templates/postgres/48_orphan_guard.sql"),
+    ),
+    (
+        "postgres",
+        "52_triggers.sql",
+        include_str!("../templates/postgres/52_triggers.sql"),
     ),
     (
         "postgres",
@@ -225,6 +237,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "50_grants.sql",
         include_str!("../templates/mysql/50_grants.sql"),
+    ),
+    (
+        "mysql",
+        "52_triggers.sql",
+        include_str!("../templates/mysql/52_triggers.sql"),
     ),
     (
         "mysql",
@@ -391,6 +408,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
+    view.triggers = orphan_guard::triggers(&draft, dialect);
     let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
     let before = draft.iter().take_while(|file| !is_grants(file));
     view.readable = archive::readable(&view.archives, before);
@@ -678,12 +696,25 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         "how much is due, along time and ahead of it: what a backlog plan starts from",
         &context,
     )?;
+    if !view.guards.is_empty() {
+        let guard = "what refuses a row whose parent is gone or going";
+        add(
+            "48_orphan_guard.sql",
+            "48_orphan_guard.sql",
+            guard,
+            &context,
+        )?;
+    }
     add(
         "50_grants.sql",
         "50_grants.sql",
         "the roles and their rights",
         &context,
     )?;
+    if !view.guards.is_empty() {
+        let triggers = "the triggers that refuse a row whose parent is gone or going";
+        add("52_triggers.sql", "52_triggers.sql", triggers, &context)?;
+    }
     add(
         "60_schedule.sql",
         "60_schedule.sql",
@@ -792,7 +823,10 @@ fn delimited_statements(chunks: Vec<Chunk>, owner: &str, text: &mut String) -> V
             let name = chunk.what.strip_prefix("create ")?.strip_prefix(kind)?;
             Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
         };
-        if let Some(replaced) = replaced("procedure ").or_else(|| replaced("event ")) {
+        let replaced = ["procedure ", "event ", "trigger "]
+            .into_iter()
+            .find_map(replaced);
+        if let Some(replaced) = replaced {
             if sql.contains("@body@") {
                 let body = routine_body(Dialect::Mysql, &sql).expect("a body begins with BEGIN");
                 sql = sql.replace("@body@", &body_fingerprint(Dialect::Mysql, body));
@@ -977,6 +1011,9 @@ struct SpecView {
     roots: Vec<RootView>,
     /// The archives, one for each table that some rule archives.
     archives: Vec<ArchiveView>,
+    /// What stands on tables whose rows may not become orphans, and the triggers that come of it.
+    guards: Vec<GuardView>,
+    triggers: Vec<TriggerView>,
     /// The rules with archives, as literals between commas.
     archiving_literals: String,
     /// The first of them, which has the settings of the archive.
@@ -1498,6 +1535,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .map(|(table, column)| RootView { name: escaped(dialect, table), table: dialect.qualified(home(graph, dialect), table), column: dialect.ident(column) })
             .collect(),
         archives: archive::views(graph, dialect),
+        guards: orphan_guard::views(graph, dialect),
+        triggers: Vec::new(),
         archiving_literals: archive::rules(graph, dialect),
         archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),

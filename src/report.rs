@@ -190,7 +190,6 @@ pub fn preview(document: &Value) -> String {
     out
 }
 
-<<<<<<< HEAD
 /// What `diff` answers: an object a line, with its differences below it; nothing where all is as generated.
 pub fn drift(document: &Value) -> String {
     let mut out = String::new();
@@ -209,7 +208,8 @@ pub fn drift(document: &Value) -> String {
         }
     }
     out
-=======
+}
+
 /// Which rows more than one rule counts, in a document of what would go.
 fn several(document: &Value) -> String {
     let mut tables: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -232,7 +232,6 @@ fn several(document: &Value) -> String {
             tables.join(", ")
         ),
     }
->>>>>>> 224f001
 }
 
 /// What `verify` answers: what is not as it should be, and how many checks found nothing.

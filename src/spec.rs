@@ -246,6 +246,11 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Archive")]
     pub archive: Option<Spanned<Archive>>,
+    /// Whether triggers refuse a row whose parent is gone or going: on every table whose rows go with the families of an
+    /// `end-time` rule. For schemas without foreign keys; it costs a look at the parent for each inserted row.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub orphan_guard: Option<Spanned<bool>>,
     /// Further names for the figures of the two documents.
     #[serde(default)]
     #[schemars(extend("default" = {}))]

@@ -3,7 +3,7 @@
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
-//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, camunda, airflow, scale).
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, guard, camunda, airflow, scale).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -11,6 +11,7 @@
 mod airflow;
 mod camunda;
 mod data;
+mod guard;
 mod innodb;
 mod report;
 mod scale;
@@ -126,7 +127,7 @@ impl Plan {
 fn measure(plan: &Plan) -> Result<Report> {
     let families = data::families()?;
     // Some parts make data of their own.
-    let own = ["limit", "outbox", "flat", "live"];
+    let own = ["limit", "outbox", "flat", "live", "guard"];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled("PostgreSQL");
         others(plan, &mut report)?;
@@ -146,6 +147,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
+    }
+    if plan.wants("guard") {
+        guard::measure(&mut lab, &mut report)?;
     }
     others(plan, &mut report)?;
     Ok(report)

@@ -113,6 +113,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         limits: _,
         artifacts,
         archive: _,
+        orphan_guard: _,
         report: _,
         order: _,
     } = rule;

@@ -178,6 +178,7 @@ fn rule(
     let hierarchy = hierarchy(text, rule, root, &family, diagnostics);
     let artifacts = artifacts(&rule.artifacts, &family, diagnostics);
     let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
+    let orphan_guard = orphan_guard(rule, &order, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     let end = end?;
     Some(Rule {
@@ -200,9 +201,26 @@ fn rule(
         limits,
         artifacts,
         archive,
+        orphan_guard,
         report,
         order,
     })
+}
+
+/// Whether the rule's triggers are wanted; they have to have a table to stand on.
+fn orphan_guard(rule: &spec::Rule, order: &[TableId], diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let Some(written) = rule.orphan_guard.as_ref().filter(|it| *it.get_ref()) else {
+        return false;
+    };
+    if order.len() == 1 && rule.hierarchy.is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "nothing-to-guard",
+            written.span(),
+            "no row goes with a row of the root table",
+            "take `orphan_guard` out, or list the tables whose rows name it",
+        ));
+    }
+    true
 }
 
 /// Finds tables whose rows would keep families of the rule that they belong to themselves. What a preview would then call

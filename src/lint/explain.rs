@@ -224,6 +224,12 @@ An empty list could mean that scheduled runs may always work, or never. The spec
 field) or `never`.",
     ),
     (
+        "nothing-to-guard",
+        "\
+`orphan_guard` puts triggers on the tables whose rows go with a family: they refuse a row whose parent is gone. Here no \
+other row goes with a row of the root table, so that there is no table to put them on.",
+    ),
+    (
         "opt-in-without-scope",
         "`opt_in = true` cleans only scopes with a policy, so `per` must name the column that holds the scope.",
     ),

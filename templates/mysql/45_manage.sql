@@ -642,6 +642,36 @@ BEGIN
         {{ w::served(indexes=indexes, database=schema_literal, maria=maria, expression=by_expression) | indent(prefix="        ") }}
     ) AS n;
 {%- endif %}
+{%- if triggers %}
+
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'trigger', n.name,
+        IF(n.found AND n.owned AND n.known, 'ok', 'violation'),
+        CASE
+            WHEN NOT n.found THEN 'missing; run windrow install'
+            WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
+            WHEN n.known THEN 'refuses rows whose parent is gone'
+            ELSE 'edited by hand; windrow install puts it back'
+        END
+    FROM (
+        SELECT
+            w.name,
+            t.definer,
+            t.trigger_name IS NOT NULL AS found,
+            COALESCE(t.definer IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')), false) AS owned,
+            COALESCE({{ w::body_hash(x="t.action_statement") }} = w.hash, false) AS known
+        FROM (
+{%- for trigger in triggers %}
+            SELECT {{ trigger.name }} AS name, {{ trigger.hash }} AS hash{% if not loop.last %}
+            UNION ALL{% endif %}
+{%- endfor %}
+        ) AS w
+        LEFT JOIN information_schema.triggers AS t
+            ON t.trigger_schema = {{ schema_literal }}
+            AND t.trigger_name = w.name
+    ) AS n;
+{%- endif %}
 
     CALL {{ control }}.strangers();
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)

@@ -21,6 +21,15 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 {% endif -%}
+{% if guards -%}
+-- The triggers first: their definer, the owner role, goes below.
+{% for guard in guards -%}
+--# drop trigger {{ guard.on_insert }}
+DROP TRIGGER IF EXISTS {{ guard.on_insert }};
+--# drop trigger {{ guard.on_update }}
+DROP TRIGGER IF EXISTS {{ guard.on_update }};
+{% endfor %}
+{% endif -%}
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 --# drop database {{ control }}
 DROP DATABASE IF EXISTS {{ control }};

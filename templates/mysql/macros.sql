@@ -1057,3 +1057,32 @@ FROM (
 ) AS n
 {%- endif %}
 {%- endmacro due_now %}
+
+{#- The body of a trigger: what the new row names must be there; of a row that changes, only what it names anew. -#}
+{% macro orphan_guard(guard, changes) -%}
+BEGIN
+    DECLARE v_found   bigint;
+    DECLARE v_message varchar(128);
+{%- for edge in guard.edges %}
+    -- {{ edge.child }} names a row of {{ edge.parent_name }}.
+    IF {{ edge.present }}{% if changes %} AND ({{ edge.changed }}){% endif %} THEN
+{%- for way in edge.ways %}
+        SELECT COUNT(*) INTO v_found FROM {{ edge.root }} AS r
+        WHERE r.{{ edge.root_key }} = (SELECT {{ way.column }} FROM {{ way.from }} WHERE {{ way.names }})
+        LOCK IN SHARE MODE;
+        -- Gone, or not yet in the snapshot of this transaction.
+        IF v_found = 0 THEN
+            SELECT COUNT(*) INTO v_found FROM {{ edge.root }} AS r
+            WHERE r.{{ edge.root_key }} = (SELECT {{ way.column }} FROM {{ way.from }} WHERE {{ way.names }} LOCK IN SHARE MODE)
+            LOCK IN SHARE MODE;
+        END IF;
+{%- endfor %}
+        SELECT COUNT(*) INTO v_found FROM {{ edge.parent }} AS p WHERE {{ edge.same }} LOCK IN SHARE MODE;
+        IF v_found = 0 THEN
+            SET v_message = LEFT(CONCAT('{{ edge.child }} names a row of {{ edge.parent_name }} that is gone: ', {{ edge.value }}), 128);
+            SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1452, MESSAGE_TEXT = v_message;
+        END IF;
+    END IF;
+{%- endfor %}
+END
+{%- endmacro orphan_guard %}

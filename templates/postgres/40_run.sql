@@ -1495,6 +1495,40 @@ BEGIN
         FROM needed AS n
         LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::regnamespace
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+{%- if guards %}
+        UNION ALL
+        SELECT
+            5, 'trigger', n.table_name,
+            CASE WHEN t.known AND t.tgenabled IN ('O', 'A') THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN t.known IS NULL THEN 'missing; run windrow install'
+                WHEN NOT t.known THEN 'edited by hand; windrow install puts it back'
+                WHEN t.tgenabled IN ('O', 'A') THEN 'refuses rows whose parent is gone'
+                ELSE 'disabled: ALTER TABLE … ENABLE TRIGGER'
+            END
+        FROM (
+            VALUES
+{%- for guard in guards %}
+                ({{ guard.table_class }}, {{ guard.trigger_name }}, {{ guard.function_literal }}, {{ guard.columns_literal }}){% if not loop.last %},{% endif %}
+{%- endfor %}
+        ) AS n(table_name, trigger_name, function_name, columns)
+        LEFT JOIN LATERAL (
+            -- After INSERT or UPDATE, for each row, whatever is in it.
+            SELECT
+                g.tgenabled,
+                p.pronamespace = {{ control_literal }}::regnamespace AND p.proname = n.function_name AND g.tgtype = 21 AND g.tgqual IS NULL
+                    AND n.columns = (
+                        SELECT string_agg('"' || replace(a.attname, '"', '""') || '"', ', ' ORDER BY k.place)
+                        FROM unnest(g.tgattr) WITH ORDINALITY AS k(number, place)
+                        JOIN pg_attribute AS a ON a.attrelid = g.tgrelid AND a.attnum = k.number
+                    ) AS known
+            FROM pg_trigger AS g
+            JOIN pg_proc AS p ON p.oid = g.tgfoid
+            WHERE g.tgrelid = to_regclass(n.table_name)
+              AND g.tgname = n.trigger_name
+        ) AS t ON true
+{%- endif %}
         UNION ALL
         SELECT
             5, 'reference', s.table_name,

@@ -15,6 +15,9 @@ $windrow$;
 
 -- The ledger, the policies and the holds go with the schema: copy what you must keep first.
 -- A batch under way is waited for, and the next one finds nothing.
+{%- if guards %}
+-- The triggers on the application's tables go with their functions; for that, their writers are waited for.
+{%- endif %}
 {%- if archives %}
 -- Archived rows exist nowhere else. They go only where someone said so, by: SET windrow.drop_archive = 'yes';
 {%- endif %}

@@ -1,7 +1,8 @@
 //! Sessions and servers that die in the middle of a batch: no family is torn apart, the ledger stays true, and the next
 //! run finishes the work.
 
-use std::io::Write;
+mod stops;
+
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,15 +13,22 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::rig::{self, Database, W};
-use crate::support::history::{Client, History, Server, joined, refused, until};
+use crate::support::history::{Client, History, joined, refused, until};
 use crate::support::installation::on_every_server;
 
 on_every_server!(
-    what_a_crash_leaves_is_whole_and_the_next_run_finishes,
     a_cancelled_run_leaves_no_half_family_and_no_lock,
     what_the_session_of_a_killed_run_commits_is_told_and_finished,
     a_full_disk_ends_the_run_red_and_the_next_one_works,
 );
+
+/// What the sample of a test depends on; another one each time.
+fn seed() -> Result<u64> {
+    Ok(SystemTime::now()
+        .duration_since(UNIX_EPOCH)?
+        .subsec_nanos()
+        .into())
+}
 
 fn kill(pid: i64) -> Result<()> {
     let status = Command::new("sh")
@@ -45,112 +53,6 @@ fn until_unlocked(client: &mut Client) -> Result<()> {
     until("the session of the run has ended", || {
         Ok(client.check_unlocked().is_ok())
     })
-}
-
-fn what_a_crash_leaves_is_whole_and_the_next_run_finishes(dialect: Dialect) -> Result<()> {
-    let mut server = Server::start(dialect, 600)?;
-    let mut other = History::create(&server)?.connect()?;
-    let options = json!({"as_of": other.present()?});
-    let (result, rule) = other.run_rule(&options)?;
-    ensure!(result["status"] == "done", "{result}");
-    ensure!(rule["families"].as_i64() > Some(300), "{rule}");
-    other.check_whole()?;
-    let expected = other.digest()?;
-    drop(other);
-
-    let history = History::create(&server)?;
-    let mut client = history.connect()?;
-    client.set("batch_families", 10)?;
-    // Most of a batch has to be deletions, or the blows fall beside them.
-    client.slow_down(15)?;
-    let seed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)?
-        .subsec_nanos()
-        .into();
-    let mut random = SmallRng::seed_from_u64(seed);
-    let mut last = 0;
-    let mut blows = 0;
-    for blow in ["session", "server", "process", "session", "server"] {
-        let runner = history.run_aside(options.clone());
-        let (run, session) = client.until_batches(last)?;
-        last = run;
-        sleep(Duration::from_millis(random.random_range(0..150)));
-        match blow {
-            "server" => {
-                server.kill()?;
-                server.restart()?;
-            }
-            // The process of a session: PostgreSQL ends all others as well.
-            "process" if dialect == Dialect::Postgres => {
-                kill(session)?;
-                until("the server ends all other sessions", || {
-                    Ok(client.execute("SELECT 1").is_err())
-                })?;
-            }
-            _ => client.terminate(session)?,
-        }
-        ensure!(joined(runner).is_err(), "the run survived");
-        blows += 1;
-        client = reconnect(&history)?;
-        let context = || format!("blow {blows}, at the {blow}, with the seed {seed}");
-        until_unlocked(&mut client).with_context(context)?;
-        client.check_whole().with_context(context)?;
-        let status = client.statuses()?;
-        // What the server says to a session that ends can still be written down by MariaDB.
-        ensure!(
-            status.last().map(String::as_str) == Some("running"),
-            "{status:?}"
-        );
-        ensure!(
-            status[..status.len() - 1]
-                .iter()
-                .all(|status| status == "crashed"),
-            "{status:?} before run {run}"
-        );
-    }
-
-    // A client that vanishes: the session does not notice before it wants to answer, so the run goes on to its end.
-    let mut process = server
-        .client(&history.name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut input = process.stdin.take().context("an input")?;
-    writeln!(input, "CALL {}.run('{options}');", history.control)?;
-    drop(input);
-    let (run, _) = client.until_batches(last)?;
-    process.kill()?;
-    process.wait()?;
-    client.speed_up()?;
-    until("the run has ended by itself", || {
-        let sql = format!("SELECT COUNT(*) FROM W.run WHERE run_id = {run} AND status = 'done'");
-        Ok(client.number(&sql)? == 1)
-    })?;
-    until_unlocked(&mut client)?;
-    let status = client.statuses()?;
-    ensure!(
-        status[..blows].iter().all(|status| status == "crashed"),
-        "{status:?}"
-    );
-    client.check_whole()?;
-    ensure!(
-        client.digest()? == expected,
-        "another state than without crashes"
-    );
-
-    let (result, rule) = client.run_rule(&options)?;
-    ensure!(result["status"] == "done" && rule["rows"] == 0, "{result}");
-    let document = client.call("verify", &json!({}))?;
-    // Events do not run at all on these servers.
-    for check in document["checks"].as_array().context("checks")? {
-        ensure!(
-            check["severity"] != "violation" || check["object"] == "event_scheduler",
-            "{check}"
-        );
-    }
-    ensure!(client.texts("SELECT name FROM W.metrics")?.len() > 10);
-    Ok(())
 }
 
 /// The session that was cancelled stays: it rolls back and says that its run is over, as windrow does after an interrupt.

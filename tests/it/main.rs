@@ -21,6 +21,7 @@ mod monitoring;
 mod named;
 mod newest;
 mod oracle;
+mod orphan_guard;
 mod pace;
 mod plan;
 mod poison;

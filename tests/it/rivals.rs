@@ -1,5 +1,7 @@
 //! Sessions that work on the same rows, policies and holds while a run goes on.
 
+mod at_once;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -90,6 +90,7 @@ pub(super) fn rule(
         limits,
         artifacts: Vec::new(),
         archive,
+        orphan_guard: false,
         report,
         order,
     })

@@ -134,6 +134,7 @@ pub(super) fn rule(
         limits,
         artifacts: Vec::new(),
         archive,
+        orphan_guard: false,
         report,
         order,
     })
@@ -228,7 +229,7 @@ pub(super) fn refuse(
     let (name, help) = match strategy {
         Strategy::EndTime => (
             "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts` and `archive`",
+            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`",
         ),
         Strategy::RemovalTime => (
             "removal-time",
@@ -295,6 +296,8 @@ pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)>
     found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
     found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
     found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
+    let guard = rule.orphan_guard.as_ref();
+    found.extend(guard.map(|it| ("orphan_guard", it.span())));
     found.extend(
         rule.artifacts
             .first()

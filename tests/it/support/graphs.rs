@@ -4,7 +4,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::{Action, Graph, Shared};
 use windrow::lint;
 
-const DOLPHINSCHEDULER: &str = include_str!("../../../specs/dolphinscheduler.toml");
+pub(crate) const DOLPHINSCHEDULER: &str = include_str!("../../../specs/dolphinscheduler.toml");
 
 /// What `specs/dolphinscheduler.toml` says, with either meaning of a shared member.
 pub(crate) fn dolphinscheduler(shared: Shared) -> Graph {

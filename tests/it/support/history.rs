@@ -1,7 +1,8 @@
 //! A DolphinScheduler with a history and with windrow on each of the servers, a database of its own for each test, and
 //! the questions whether a family was torn apart and whether the ledger tells the truth.
 
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
+use url::Url;
 use windrow::db::{self, Row};
 use windrow::demo::dolphinscheduler as postgres;
 use windrow::demo::dolphinscheduler::mysql;
@@ -19,7 +21,7 @@ use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
 use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
-use super::graphs::dolphinscheduler;
+use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler};
 use super::installation::{Session, call};
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
@@ -87,20 +89,6 @@ impl Server {
         }
     }
 
-    /// The command-line client, connected to a database as the superuser, which reads statements from its input.
-    pub(crate) fn client(&self, database: &str) -> Command {
-        let mut command = match self {
-            Self::Postgres(server) => {
-                let mut command = server.bin("psql");
-                command.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]);
-                command
-            }
-            Self::Mysql(server) => server.client(),
-        };
-        command.arg(database);
-        command
-    }
-
     /// The address of a database for the superuser.
     fn url(&self, database: &str) -> String {
         match self {
@@ -155,7 +143,9 @@ fn graph(dialect: Dialect, number: usize) -> Graph {
 
 /// Applies the numbered files but the last, as `windrow install` does, and sets a policy for every project.
 fn install(session: &mut Session, dialect: Dialect, graph: &Graph) -> Result<()> {
-    apply(session, dialect, graph, |name| name < "90")?;
+    apply(session, dialect, graph, |name, sql| {
+        (name < "90").then(|| sql.to_owned())
+    })?;
     let projects = session.query("SELECT code FROM t_ds_project", &[])?;
     for project in projects.into_iter().flatten().flatten() {
         let control = render::control_name(graph);
@@ -170,19 +160,22 @@ fn install(session: &mut Session, dialect: Dialect, graph: &Graph) -> Result<()>
     Ok(())
 }
 
+/// Applies statements of the generated files as they are edited, given the file's name.
 fn apply(
     session: &mut Session,
     dialect: Dialect,
     graph: &Graph,
-    wanted: impl Fn(&str) -> bool,
+    mut edited: impl FnMut(&str, &str) -> Option<String>,
 ) -> Result<()> {
     let bundle = defect::of_this_process(render::bundle(graph, dialect)?, graph, dialect);
     for file in bundle.files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        for statement in file.statements.iter().filter(|_| wanted(name)) {
-            session
-                .execute(&statement.sql)
-                .with_context(|| format!("{name}: {}", statement.what))?;
+        for statement in &file.statements {
+            if let Some(sql) = edited(name, &statement.sql) {
+                session
+                    .execute(&sql)
+                    .with_context(|| format!("{name}: {}", statement.what))?;
+            }
         }
     }
     Ok(())
@@ -267,7 +260,7 @@ pub(crate) struct History {
     pub(crate) name: String,
     /// Name of the control schema.
     pub(crate) control: String,
-    graph: Graph,
+    pub(crate) graph: Graph,
     url: String,
 }
 
@@ -335,6 +328,15 @@ impl History {
         })
     }
 
+    /// A session of another user, who has no password.
+    pub(crate) fn connect_as(&self, user: &str) -> Result<Client> {
+        Ok(Client {
+            session: open(&self.url.replace("//root@", &format!("//{user}@")))?,
+            dialect: self.dialect,
+            control: self.control.clone(),
+        })
+    }
+
     /// A run in a thread and a session of its own.
     pub(crate) fn run_aside(&self, options: Value) -> JoinHandle<Result<Value>> {
         let client = self.connect();
@@ -348,9 +350,47 @@ impl History {
 
     /// Applies the file that undoes everything.
     pub(crate) fn uninstall(&self) -> Result<()> {
-        apply(&mut open(&self.url)?, self.dialect, &self.graph, |name| {
-            name.starts_with("90")
-        })
+        apply(
+            &mut open(&self.url)?,
+            self.dialect,
+            &self.graph,
+            |name, sql| name.starts_with("90").then(|| sql.to_owned()),
+        )
+    }
+
+    /// Applies the files with the routines anew, as they are edited, given a file's name and a statement.
+    pub(crate) fn install_edited(
+        &self,
+        mut edited: impl FnMut(&str, &str) -> String,
+    ) -> Result<()> {
+        apply(
+            &mut open(&self.url)?,
+            self.dialect,
+            &self.graph,
+            |name, sql| ("30".."50").contains(&name).then(|| edited(name, sql)),
+        )
+    }
+
+    /// Writes the spec that this was installed from.
+    pub(crate) fn write_spec(&self, path: &Path) -> Result<()> {
+        let named = |key: &str, name: &str, text: &str| {
+            let line = text.lines().find(|line| line.starts_with(key));
+            text.replace(line.unwrap_or_default(), &format!("{key} = \"{name}\""))
+        };
+        let text = named("name ", &self.graph.name, DOLPHINSCHEDULER);
+        fs::write(path, named("database ", &self.graph.database, &text))?;
+        Ok(())
+    }
+
+    /// The TCP port of the server.
+    pub(crate) fn port(&self) -> Result<u16> {
+        Url::parse(&self.url)?.port().context("a port")
+    }
+
+    /// The address of the database at another port, for the superuser.
+    pub(crate) fn url_at(&self, port: u16) -> Result<String> {
+        let old = format!("127.0.0.1:{}", self.port()?);
+        Ok(self.url.replace(&old, &format!("127.0.0.1:{port}")))
     }
 }
 

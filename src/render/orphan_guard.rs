@@ -1,0 +1,212 @@
+//! What refuses rows whose parent is gone or going, for the templates: a trigger locks the rows of the root table that a
+//! batch locks before it deletes anything, and then looks for the parent.
+
+use serde::Serialize;
+
+use super::{
+    body_fingerprint, control_name, escaped, home, none, routine_body, variable, via, within_limit,
+};
+use crate::bundle::File;
+use crate::dialect::Dialect;
+use crate::graph::{Edge, Graph, TableId};
+use crate::plan::{self, GuardedEdge};
+
+/// The guard of a table.
+#[derive(Serialize)]
+pub(super) struct GuardView {
+    table: String,
+    table_name: String,
+    table_class: String,
+    /// The function in the control schema (PostgreSQL), and the trigger.
+    function: String,
+    function_literal: String,
+    trigger: String,
+    trigger_name: String,
+    /// The two triggers that MySQL and MariaDB need, with the database before them.
+    on_insert: String,
+    on_update: String,
+    /// The columns of all edges, between commas.
+    columns: String,
+    columns_literal: String,
+    edges: Vec<GuardEdgeView>,
+}
+
+/// What a row names.
+#[derive(Serialize)]
+struct GuardEdgeView {
+    /// Both ends, for a comment and for the message.
+    child: String,
+    parent_name: String,
+    /// The new row names a row at all; and in a way in which the old row did not.
+    present: String,
+    changed: String,
+    /// The new row's columns as a text.
+    value: String,
+    parent: String,
+    /// The new row names row `p`.
+    same: String,
+    root: String,
+    root_key: String,
+    /// Queries for the keys of the rows of the root table above the parent; none where that is the root table.
+    ways: Vec<WayView>,
+}
+
+#[derive(Serialize)]
+struct WayView {
+    /// The column that names the row of the root table.
+    column: String,
+    /// What stands behind FROM and WHERE.
+    from: String,
+    names: String,
+}
+
+/// A trigger as verify() looks for it.
+#[derive(Serialize)]
+pub(super) struct TriggerView {
+    name: String,
+    hash: String,
+}
+
+/// The guards of a spec, in the order of its tables.
+pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
+    let guards = plan::guards(graph).into_iter();
+    guards
+        .map(|guard| {
+            let name = &graph.table(guard.table).name;
+            let control = control_name(graph);
+            let trigger = |suffix: &str| within_limit(dialect, format!("{control}_{suffix}"));
+            let of = |event: &str| {
+                let trigger = trigger(&format!("{name}_{event}"));
+                dialect.qualified(home(graph, dialect), &trigger)
+            };
+            let mut columns: Vec<String> = Vec::new();
+            for (column, _) in guard.edges.iter().flat_map(|it| it.edge.pairs()) {
+                let column = dialect.ident(&column.name);
+                if !columns.contains(&column) {
+                    columns.push(column);
+                }
+            }
+            let table = dialect.qualified(home(graph, dialect), name);
+            let function = variable(graph, guard.table).replacen("k_", "orphan_guard_", 1);
+            let function = within_limit(dialect, function);
+            GuardView {
+                table_name: escaped(dialect, name),
+                table_class: dialect.text(&table),
+                table,
+                function_literal: dialect.text(&function),
+                function,
+                trigger: dialect.ident(&trigger("orphan_guard")),
+                trigger_name: dialect.text(&trigger("orphan_guard")),
+                on_insert: of("insert"),
+                on_update: of("update"),
+                columns_literal: dialect.text(&columns.join(", ")),
+                columns: columns.join(", "),
+                edges: guard
+                    .edges
+                    .iter()
+                    .map(|edge| view(graph, guard.table, edge, dialect))
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) -> GuardEdgeView {
+    let GuardedEdge { edge, root, ways } = guarded;
+    let columns: Vec<String> = edge
+        .pairs()
+        .map(|(column, _)| dialect.ident(&column.name))
+        .collect();
+    let each = |write: fn(&String, Dialect) -> String, between: &str| {
+        let texts: Vec<String> = columns.iter().map(|it| write(it, dialect)).collect();
+        texts.join(between)
+    };
+    let mut present = each(|column, _| format!("NEW.{column} IS NOT NULL"), " AND ");
+    let none = none(edge, dialect);
+    if !none.is_empty() {
+        present.push_str(&format!(" AND NEW.{} <> {none}", columns[0]));
+    }
+    let qualified = |id: TableId| dialect.qualified(home(graph, dialect), &graph.table(id).name);
+    GuardEdgeView {
+        child: escaped(
+            dialect,
+            &format!("{}.{}", graph.table(table).name, edge.columns()),
+        ),
+        parent_name: escaped(dialect, &graph.table(edge.parent).name),
+        present,
+        changed: each(
+            |column, dialect| match dialect {
+                Dialect::Postgres => format!("NEW.{column} IS DISTINCT FROM OLD.{column}"),
+                _ => format!("NOT NEW.{column} <=> OLD.{column}"),
+            },
+            " OR ",
+        ),
+        value: match dialect {
+            Dialect::Postgres => format!(
+                "concat_ws(', ', {})",
+                each(|it, _| format!("NEW.{it}"), ", ")
+            ),
+            _ => format!(
+                "CONCAT_WS(', ', {})",
+                each(|it, _| format!("NEW.{it}"), ", ")
+            ),
+        },
+        parent: qualified(edge.parent),
+        same: via::same(edge, dialect, "NEW", "p"),
+        root: qualified(*root),
+        root_key: dialect.ident(&graph.table(*root).key[0].name),
+        ways: ways
+            .iter()
+            .map(|way| way_view(way, edge, dialect, &qualified))
+            .collect(),
+    }
+}
+
+/// From the parent, which is `p`, upwards to what names the root table.
+fn way_view(
+    way: &[(TableId, Edge)],
+    edge: &Edge,
+    dialect: Dialect,
+    qualified: &impl Fn(TableId) -> String,
+) -> WayView {
+    let alias = |place: usize| match place + 1 == way.len() {
+        true => "p".to_owned(),
+        false => format!("p{place}"),
+    };
+    let mut from = format!("{} AS p", qualified(edge.parent));
+    for place in (1..way.len()).rev() {
+        let (upper, lower) = (alias(place - 1), alias(place));
+        let on = via::same(&way[place].1, dialect, &lower, &upper);
+        from.push_str(&format!(
+            " JOIN {} AS {upper} ON {on}",
+            qualified(way[place - 1].0)
+        ));
+    }
+    let top = &way[0].1;
+    WayView {
+        column: format!("{}.{}", alias(0), dialect.ident(&top.column.name)),
+        from,
+        names: via::same(edge, dialect, "NEW", "p"),
+    }
+}
+
+/// The triggers that files make on MySQL and MariaDB, each with the hash of its body.
+pub(super) fn triggers(files: &[File], dialect: Dialect) -> Vec<TriggerView> {
+    let statements = files.iter().flat_map(|file| &file.statements);
+    statements
+        .filter_map(|statement| {
+            let name = statement.what.strip_prefix("create trigger ")?;
+            Some(TriggerView {
+                name: dialect.text(
+                    name.rsplit_once('.')
+                        .map_or(name, |(_, name)| name)
+                        .trim_matches('`'),
+                ),
+                hash: dialect.text(&body_fingerprint(
+                    dialect,
+                    routine_body(dialect, &statement.sql)?,
+                )),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,22 @@
+{% import "macros.sql" as w -%}
+{{ w::session() }}
+
+-- A batch first locks all rows of the root table that go. Who wants to name such a family, or a row in it, asks for a lock
+-- of the same rows first, as a foreign key would: he waits until the batch has committed, and then finds no parent. Where he
+-- comes first, the batch passes the family over (LOCKED). His own innodb_lock_wait_timeout says how long he waits.
+-- A trigger waits for the writers of its table, and they for it: for so long at most.
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 5;
+{% for guard in guards %}
+--# grant trigger on {{ guard.table_name }}
+GRANT TRIGGER ON {{ guard.table }} TO {{ owner }};
+--# create trigger {{ guard.on_insert }}
+CREATE TRIGGER {{ guard.on_insert }}
+BEFORE INSERT ON {{ guard.table }} FOR EACH ROW
+{{ w::orphan_guard(guard=guard, changes=false) }};
+
+--# create trigger {{ guard.on_update }}
+CREATE TRIGGER {{ guard.on_update }}
+BEFORE UPDATE ON {{ guard.table }} FOR EACH ROW
+{{ w::orphan_guard(guard=guard, changes=true) }};
+{% endfor %}

@@ -1,0 +1,11 @@
+-- A trigger waits for the writers of its table, and they for it: for so long at most.
+--# set lock_timeout
+SET lock_timeout = '5s';
+--# set statement_timeout
+SET statement_timeout = '1min';
+{% for guard in guards %}
+--# create trigger on {{ guard.table_name }}
+CREATE OR REPLACE TRIGGER {{ guard.trigger }}
+    AFTER INSERT OR UPDATE OF {{ guard.columns }} ON {{ guard.table }}
+    FOR EACH ROW EXECUTE FUNCTION {{ control }}.{{ guard.function }}();
+{% endfor %}

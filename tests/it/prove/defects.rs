@@ -9,6 +9,8 @@ const fn edit(from: &'static str, to: &'static str) -> Edit {
 const CLOSED: &str = "oracle::SERVER::closed_worlds_are_cleaned_as_the_model_says";
 const LITERAL: &str = "oracle::SERVER::literal_worlds_are_cleaned_as_the_model_says";
 const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says";
+const STAMP: &str =
+    "camunda::stamp_of::SERVER::a_stamp_of_others_sets_what_the_model_says_and_nothing_else";
 const SINGLE: &str = "single::SERVER::a_run_deletes_what_the_model_says";
 
 pub(crate) const DEFECTS: &[Defect] = &[
@@ -341,5 +343,28 @@ pub(crate) const DEFECTS: &[Defect] = &[
         postgres: &[edit("AND p1.\"number\" = t.\"number\"\n", "\n")],
         mysql: &[edit("AND p1.`number` = t.`number`\n", "\n")],
         noticed_by: &[SINGLE],
+    },
+    Defect {
+        name: "stamp-beyond-its-rows",
+        what: "a stamp of decisions outside of processes sets those of processes, too",
+        postgres: &[edit("AND r.\"proc_inst_id_\" IS NULL\n", "\n")],
+        mysql: &[edit(
+            "r.`PROC_INST_ID_` IS NULL\n          AND r.`CASE_INST_ID_`",
+            "r.`CASE_INST_ID_`",
+        )],
+        noticed_by: &[STAMP],
+    },
+    Defect {
+        name: "stamp-in-part",
+        what: "a stamp forgets what names a batch by the second of three columns",
+        postgres: &[edit(
+            "WHERE t.\"job_def_id_\" = o.\"monitor_job_def_id_\"",
+            "WHERE false AND t.\"job_def_id_\" = o.\"monitor_job_def_id_\"",
+        )],
+        mysql: &[edit(
+            "ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`",
+            "ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_` AND 1 = 0",
+        )],
+        noticed_by: &[STAMP],
     },
 ];

@@ -124,5 +124,5 @@ fn harmless(mut bundle: Bundle) -> Bundle {
 }
 
 fn is_of_a_rule(path: &str) -> bool {
-    path.contains("/30_")
+    path.contains("/30_") || path.contains("/42_stamp")
 }

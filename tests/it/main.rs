@@ -39,5 +39,6 @@ mod support;
 mod tidy;
 mod unarchive;
 mod windows;
+mod workers;
 mod worlds;
 mod yworkflow;

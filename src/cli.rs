@@ -451,6 +451,10 @@ pub struct Run {
     #[arg(long)]
     pub scheduled: bool,
 
+    /// Which worker this is, where the spec has several: from 1
+    #[arg(long, value_name = "NUMBER")]
+    pub worker: Option<u32>,
+
     /// Stop after this time, e.g. 10m
     #[arg(long, value_name = "DURATION")]
     pub time_budget: Option<String>,

@@ -43,6 +43,8 @@ pub struct Graph {
     pub rules: Vec<Rule>,
     /// When the scheduled run starts: five-field cron expressions in UTC, or `N seconds`; never empty.
     pub schedules: Vec<String>,
+    /// How many runs there may be at a time; they share out families.
+    pub workers: i64,
     /// Seconds that pg_cron remembers past starts; 0: for ever.
     pub cron_history: i64,
     /// Days after which archived rows go for good; 0: never.
@@ -677,6 +679,14 @@ pub enum Figure {
     DurationMs,
 }
 
+impl Rule {
+    /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
+    /// transactions: there one worker does all of it.
+    pub fn is_divided(&self) -> bool {
+        self.timed.is_none() && self.single.is_none()
+    }
+}
+
 impl Graph {
     /// Whether a rule says how removal times are set anew.
     pub fn has_stamps(&self) -> bool {
@@ -724,6 +734,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let schedules = names::schedules(text, spec.schedule.as_ref(), &mut diagnostics);
     let history = spec.cron_history.as_ref();
     let cron_history = names::milliseconds(history, 0, 1_000, 1_000, &mut diagnostics) / 1_000;
+    let workers = names::count(spec.workers.as_ref(), 1, 1..=8, &mut diagnostics);
     let archive_days = names::archive_days(spec, &mut diagnostics);
     let windows = windows::resolve(spec, text, &mut diagnostics);
     let resolved = tables::resolve(spec, text, &mut diagnostics);
@@ -733,6 +744,18 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);
+    if let Some(field) = &spec.workers
+        && workers > 1
+        && !rules.is_empty()
+        && !rules.iter().any(Rule::is_divided)
+    {
+        diagnostics.push(Diagnostic::error(
+            "workers-without-work",
+            field.span(),
+            "no rule has families to share out",
+            "leave it out: rules of this kind are done by one worker alone, and the others would wait for it",
+        ));
+    }
     let graph = Graph {
         title: value(&spec.title, &name),
         dialects,
@@ -741,6 +764,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
         database: value(&spec.database, &name),
         time_zone: value(&spec.time_zone, "UTC"),
         schedules,
+        workers,
         cron_history,
         archive_days,
         windows,

@@ -50,6 +50,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "11_workers.sql",
+        include_str!("../templates/postgres/11_workers.sql"),
+    ),
+    (
+        "postgres",
         "12_settings.sql",
         include_str!("../templates/postgres/12_settings.sql"),
     ),
@@ -162,6 +167,11 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "10_control.sql",
         include_str!("../templates/mysql/10_control.sql"),
+    ),
+    (
+        "mysql",
+        "11_workers.sql",
+        include_str!("../templates/mysql/11_workers.sql"),
     ),
     (
         "mysql",
@@ -605,6 +615,14 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         &format!("the control {control}: policies, holds and the ledger"),
         &context,
     )?;
+    if view.workers > 1 {
+        add(
+            "11_workers.sql",
+            "11_workers.sql",
+            "the workers: how they share out a sweep",
+            &context,
+        )?;
+    }
     add(
         "12_settings.sql",
         "12_settings.sql",
@@ -956,8 +974,14 @@ struct SpecView {
     zone: String,
     /// The zone as a literal where the server must know it to count cutoffs; else empty.
     named_zone: String,
-    /// What starts the scheduled runs: one for each line of the schedule.
+    /// What starts the scheduled runs: one for each line of the schedule and each worker.
     jobs: Vec<JobView>,
+    /// How many runs there may be at a time.
+    workers: i64,
+    /// The numbers of all workers but the first.
+    further_workers: Vec<i64>,
+    /// The rules whose families workers share out.
+    divided_literals: String,
     /// The lines of the schedule, for a text.
     schedule: String,
     /// Whether a job starts at any minute.
@@ -1031,25 +1055,47 @@ struct JobView {
     /// The line of the schedule, for a text.
     schedule: String,
     schedule_literal: String,
-    /// What the name of the job has behind that of the control schema: nothing, or ` line 2`.
+    /// What the name of the job has behind that of the control schema: nothing, or ` line 2`, ` worker 2`, ` line 2 worker 2`.
     suffix: String,
-    /// The name of the EVENT: `run`, or `run_line_2`.
+    /// The name of the EVENT: `run`, or `run_line_2`, `run_worker_2`, `run_line_2_worker_2`.
     name: String,
+    /// The number of the worker; empty where there is one.
+    worker: String,
     event: EventView,
     /// What holds of the times at which it starts, a minute in UTC; days of the month and months are left out.
     starts: Vec<String>,
 }
 
-fn job_view(schedule: &str, line: usize, dialect: Dialect) -> JobView {
-    let (suffix, name) = match line {
-        1 => (String::new(), "run".to_owned()),
-        line => (format!(" line {line}"), format!("run_line_{line}")),
-    };
+fn jobs(graph: &Graph, dialect: Dialect) -> Vec<JobView> {
+    let lines = graph.schedules.iter().zip(1..);
+    lines
+        .flat_map(|(schedule, line)| {
+            (1..=graph.workers)
+                .map(move |worker| job_view(graph, schedule, (line, worker), dialect))
+        })
+        .collect()
+}
+
+fn job_view(
+    graph: &Graph,
+    schedule: &str,
+    (line, worker): (i64, i64),
+    dialect: Dialect,
+) -> JobView {
+    let suffix: String = [("line", line), ("worker", worker)]
+        .into_iter()
+        .filter(|(_, number)| *number > 1)
+        .map(|(what, number)| format!(" {what} {number}"))
+        .collect();
     JobView {
         schedule: escaped(dialect, schedule),
         schedule_literal: dialect.text(schedule),
+        name: format!("run{}", suffix.replace(' ', "_")),
         suffix,
-        name,
+        worker: match graph.workers {
+            1 => String::new(),
+            _ => worker.to_string(),
+        },
         event: event_view(schedule),
         starts: starts(schedule, dialect),
     }
@@ -1474,6 +1520,9 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             );
         }
     }
+    if graph.workers > 1 && dialect == Dialect::Postgres {
+        operator_routines.extend(["sweep_leave", "sweep_end"].map(ToOwned::to_owned));
+    }
     if archive::first(graph).is_some() {
         auditor_routines.extend(archive::AUDITOR_ROUTINES.iter().map(ToString::to_string));
         let of_operator = archive::operator_routines(dialect).iter();
@@ -1508,7 +1557,10 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             None => dialect.text(&graph.time_zone),
         },
         starts_always: graph.schedules.iter().any(|schedule| starts(schedule, dialect).is_empty()),
-        jobs: graph.schedules.iter().zip(1..).map(|(schedule, line)| job_view(schedule, line, dialect)).collect(),
+        jobs: jobs(graph, dialect),
+        workers: graph.workers,
+        further_workers: (2..=graph.workers).collect(),
+        divided_literals: graph.rules.iter().filter(|rule| rule.is_divided()).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         schedule: graph.schedules.iter().map(|schedule| escaped(dialect, schedule)).collect::<Vec<_>>().join(", "),
         cron_history: graph.cron_history,
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),

@@ -374,8 +374,12 @@ pub fn status(document: &Value) -> String {
         ("since", Left),
     ]);
     for run in list(document, "running") {
+        let id = text(run, "run_id");
         runs.row([
-            text(run, "run_id"),
+            match run["worker"].as_i64() {
+                Some(worker) => format!("{id} (worker {worker})"),
+                None => id,
+            },
             text(run, "rule"),
             count(number(run, "families")),
             count(number(run, "deleted_rows")),
@@ -386,14 +390,22 @@ pub fn status(document: &Value) -> String {
     if !runs.is_empty() {
         let _ = write!(out, "\n{runs}");
     }
-    let mut waiting = list(document, "running").iter();
-    if let Some(run) = waiting.find(|run| run["waiting_for"].is_string()) {
-        let _ = writeln!(
-            out,
-            "waiting    since {}, for {}",
-            text(run, "waiting_since"),
-            text(run, "waiting_for")
-        );
+    let mut told = Vec::new();
+    for run in list(document, "running") {
+        // A run has a line for each rule, and waits but once.
+        if run["waiting_for"].is_string() && !told.contains(&&run["run_id"]) {
+            told.push(&run["run_id"]);
+            let of_worker = match run["worker"].as_i64() {
+                Some(worker) => format!(" (worker {worker})"),
+                None => String::new(),
+            };
+            let _ = writeln!(
+                out,
+                "waiting    since {}, for {}{of_worker}",
+                text(run, "waiting_since"),
+                text(run, "waiting_for")
+            );
+        }
     }
     let last = &document["last_run"];
     if last.is_object() {

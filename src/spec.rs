@@ -66,6 +66,11 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "Names", extend("default" = "7 * * * *"), example = &"30 seconds")]
     pub schedule: Option<Spanned<Names>>,
+    /// How many workers there are, each a job of its own for every line of the schedule: those that run at a time share out
+    /// the families of rules with the strategy `end-time`. The limits of a run hold for each.
+    #[serde(default)]
+    #[schemars(with = "u32", range(min = 1, max = 8), extend("default" = 1), example = &2)]
+    pub workers: Option<Spanned<i64>>,
     /// How long pg_cron keeps its rows of past starts of these runs, which it never deletes by itself; left out: for ever.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = DURATION), example = &"30d")]

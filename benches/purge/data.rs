@@ -64,7 +64,12 @@ pub(crate) fn families() -> Result<u32> {
 
 /// The control schema and the statements that install it.
 pub(crate) fn statements(dialect: Dialect) -> Result<(String, Vec<Statement>)> {
-    let bundle = render::bundle(&graph()?, dialect)?;
+    statements_of(&graph()?, dialect)
+}
+
+/// The same of another graph.
+pub(crate) fn statements_of(graph: &Graph, dialect: Dialect) -> Result<(String, Vec<Statement>)> {
+    let bundle = render::bundle(graph, dialect)?;
     let numbered = bundle.files.into_iter().filter(|file| {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("90")

@@ -3,7 +3,8 @@
 //! Every run works on a fresh copy of the same history in a durable sandbox, after a checkpoint; variants take turns.
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
-//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, flat, live, generate, guard, camunda, airflow, scale).
+//! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
+//! guard, camunda, airflow, scale).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -29,6 +30,7 @@ use anyhow::{Context as _, Result, ensure};
 use postgres::{Client, NoTls, Statement};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::mysql::Flavour;
 
@@ -45,6 +47,9 @@ const QUIET: Duration = Duration::from_secs(8);
 
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;
+
+/// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
+const WORKERS_BAR: f64 = 1.0 / 1.15;
 
 /// What a row may cost at the end of a run beside what it costs at the beginning.
 const FLAT_BAR: f64 = 1.1;
@@ -127,7 +132,7 @@ impl Plan {
 fn measure(plan: &Plan) -> Result<Report> {
     let families = data::families()?;
     // Some parts make data of their own.
-    let own = ["limit", "outbox", "flat", "live", "guard"];
+    let own = ["limit", "outbox", "workers", "flat", "live", "guard"];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled("PostgreSQL");
         others(plan, &mut report)?;
@@ -141,6 +146,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("outbox") {
         against_the_limit(&mut lab, true, &mut report)?;
+    }
+    if plan.wants("workers") {
+        workers(&mut lab, &mut report)?;
     }
     if plan.wants("flat") {
         flatness(&mut lab, plain, &mut report)?;
@@ -301,6 +309,69 @@ fn windrow_run(lab: &Lab, worker: &mut Client, reader: &mut Client) -> Result<Ru
     })?;
     ensure!(answer["status"] == "done", "the run ended with {answer}");
     Ok(run)
+}
+
+/// A run and two workers of the same spec take turns; both must leave the same rows.
+fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let of_two = data::statements_of(
+        &Graph {
+            workers: 2,
+            ..data::graph()?
+        },
+        Dialect::Postgres,
+    )?;
+    let (mut alone, mut both, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows = 0;
+    for _ in 0..ROUNDS {
+        lab.fresh(false)?;
+        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let run = windrow_run(lab, &mut worker, &mut reader)?;
+        rows = run.rows;
+        alone.push((run.cpu, run.wall));
+        let expected = lab.digest(&mut reader)?;
+
+        lab.fresh(false)?;
+        data::install(&mut lab.connect()?, &of_two.1)?;
+        let mut clients = [lab.connect()?, lab.connect()?];
+        let mut pids = [0; 2];
+        for (pid, client) in pids.iter_mut().zip(&mut clients) {
+            *pid = backend(client)?;
+        }
+        let cpu = || pids.iter().map(|pid| cpu_seconds(*pid)).sum::<f64>();
+        let (before, began) = (cpu(), Instant::now());
+        let families = thread::scope(|scope| -> Result<Vec<f64>> {
+            let runs: Vec<_> = clients
+                .iter_mut()
+                .zip(1..)
+                .map(|(client, number)| {
+                    let options = json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": lab.as_of, "worker": number});
+                    let call = format!("CALL {}.run('{options}')", lab.control);
+                    scope.spawn(move || -> Result<Value> { Ok(client.query_one(&call, &[])?.get(0)) })
+                })
+                .collect();
+            runs.into_iter()
+                .map(|run| {
+                    let answer = run.join().expect("the worker does not panic")?;
+                    ensure!(answer["status"] == "done", "a worker ended with {answer}");
+                    Ok(answer["rules"][0]["families"].as_f64().unwrap_or_default())
+                })
+                .collect()
+        })?;
+        both.push((cpu() - before, began.elapsed().as_secs_f64()));
+        shares.push(families[1] / families.iter().sum::<f64>());
+        let left = lab.digest(&mut lab.connect()?)?;
+        ensure!(
+            left == expected,
+            "two workers left {left:?}, one {expected:?}"
+        );
+    }
+    let one = "one worker";
+    report.variant(one, rows, &alone);
+    report.variant("two workers", rows, &both);
+    report.range("share of the second worker", &shares, 2);
+    let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
+    report.ratio(one, &cpu(&both), &cpu(&alone), Some(WORKERS_BAR));
+    Ok(())
 }
 
 /// Windrow and one unbatched DELETE per table take turns; both must leave the same rows.

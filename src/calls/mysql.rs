@@ -193,9 +193,11 @@ pub(super) fn status() -> String {
                 'run_id', r.run_id, 'trigger', r.`trigger`, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
                 'started_at', {started}, 'rule', p.rule, 'families', p.families,
                 'deleted_rows', p.deleted_rows, 'batches', p.batches,
-                'waiting_for', r.waiting_for, 'waiting_since', {waiting}))
+                'waiting_for', r.waiting_for, 'waiting_since', {waiting},
+                'worker', CAST(JSON_VALUE(r.options, '$.worker') AS unsigned)))
             FROM {{w}}.run AS r LEFT JOIN {{w}}.run_rule AS p USING (run_id)
-            WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK({{lock}})), '[]'), '$'),
+            WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK(
+                CONCAT({{lock}}, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), '')))), '[]'), '$'),
         'last_run', JSON_EXTRACT((SELECT {run} FROM {{w}}.run AS r WHERE r.status <> 'running'
             ORDER BY r.run_id DESC LIMIT 1), '$'),
         'window_open', JSON_EXTRACT(IF((SELECT m.value FROM {{w}}.metrics AS m WHERE m.name = 'windrow_window_open') = 1, 'true', 'false'), '$'),

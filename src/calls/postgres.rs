@@ -30,7 +30,8 @@ pub(super) const STATUS: &str = "
                 'run_id', r.run_id, 'trigger', r.trigger, 'backend_pid', r.backend_pid, 'started_by', r.started_by,
                 'started_at', r.started_at, 'rule', p.rule, 'families', p.families,
                 'deleted_rows', p.deleted_rows, 'batches', p.batches,
-                'waiting_for', r.waiting_for, 'waiting_since', r.waiting_since)), '[]')
+                'waiting_for', r.waiting_for, 'waiting_since', r.waiting_since,
+                'worker', (r.options ->> 'worker')::int)), '[]')
             FROM {w}.run r LEFT JOIN {w}.run_rule p USING (run_id)
             WHERE r.status = 'running' AND r.backend_pid IN (SELECT a.pid FROM pg_stat_activity a)),
         'last_run', (SELECT to_jsonb(r) FROM {w}.run r WHERE r.status <> 'running' ORDER BY r.run_id DESC LIMIT 1),

@@ -38,6 +38,15 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
     if args.scheduled {
         options.insert("trigger".to_owned(), "SCHEDULED".into());
     }
+    if let Some(worker) = args.worker {
+        if session.graph.workers == 1 {
+            let name = &session.graph.name;
+            return Err(Failure::new(format!("the spec `{name}` has no workers"))
+                .hint("say `workers = 2`, or more, beside its `name`, and install it")
+                .into());
+        }
+        options.insert("worker".to_owned(), worker.into());
+    }
     if let Some(budget) = &args.time_budget {
         options.insert("time_budget".to_owned(), budget.clone().into());
     }

@@ -42,6 +42,7 @@ fn names(graph: &mut Graph) -> Vec<&mut String> {
         ignored,
         rules,
         schedules: _,
+        workers: _,
         cron_history: _,
         archive_days: _,
         windows: _,

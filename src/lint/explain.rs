@@ -411,6 +411,13 @@ the table out; a table that is left alone on purpose belongs under `[ignore]`.",
         "wrong-type",
         "The field takes another kind of TOML value, e.g. a text instead of a number.",
     ),
+    (
+        "workers-without-work",
+        "\
+Workers share out the families of rules with the strategy `end-time`. Rules by removal time or age, and those of single \
+rows, delete in an order that one worker keeps: the others wait for it. Where all rules are of this kind, several workers \
+are no faster than one.",
+    ),
 ];
 
 /// What a code means; none for a code that does not exist.

@@ -602,6 +602,14 @@ BEGIN
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.dry_run') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.dry_run')) <> 'BOOLEAN' THEN
         CALL {{ control }}.refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {"dry_run": true}');
     END IF;
+{%- if workers > 1 %}
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.worker') THEN
+        CALL {{ control }}.option_of(p_options, 'worker', v_text);
+        IF (JSON_TYPE(JSON_EXTRACT(p_options, '$.worker')) = 'INTEGER' AND v_text REGEXP '^[1-{{ workers }}]\\z') IS NOT TRUE THEN
+            CALL {{ control }}.refuse(CONCAT('worker is not a number from 1 to {{ workers }}: ', COALESCE(QUOTE(v_text), 'null')), 'the spec says how many there are');
+        END IF;
+    END IF;
+{%- endif %}
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.trigger') THEN
         CALL {{ control }}.option_of(p_options, 'trigger', v_text);
         IF (v_text IN ('MANUAL', 'SCHEDULED')) IS NOT TRUE THEN

@@ -561,6 +561,9 @@ BEGIN
     step: BEGIN
         attempt: BEGIN
             {{ w::before_batch(control=control, rule=rule, maria=maria) }}
+{%- if workers > 1 %}
+            {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
 {%- if rule.timed.by_family %}
             -- Families first. The cursor has a key as long as there are some.
             SELECT p.cursor_time, p.cursor_key

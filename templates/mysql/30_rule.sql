@@ -1074,11 +1074,19 @@ BEGIN
     DECLARE v_key       varchar(255);
     DECLARE v_time      datetime(6);
     DECLARE v_rows      longtext;
+{%- if workers > 1 %}
+    DECLARE v_claim     longtext;
+    DECLARE v_is_last   boolean;
+    DECLARE v_exhausted boolean;
+{%- endif %}
     SET o_state = NULL;
 
     step: BEGIN
         attempt: BEGIN
             {{ w::before_batch(control=control, rule=rule, maria=maria) }}
+{%- if workers > 1 %}
+            {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
             SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
             IF v_take <= 0 THEN
                 SET o_state = 'run_families reached';
@@ -1090,6 +1098,70 @@ BEGIN
 
             CALL {{ control }}.seconds(v_text, v_retention);
             CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
+{%- if workers > 1 %}
+            -- The workers share the roots out: each claims the next ones, in a transaction that does nothing else.
+            SELECT c.claimed, c.is_last
+            INTO v_claim, v_is_last
+            FROM {{ control }}.run_claim AS c
+            WHERE c.run_id = p_run
+              AND c.rule = {{ rule.literal }};
+            IF v_claim = '[]' THEN
+                claim: BEGIN
+                    DECLARE EXIT HANDLER FOR 1205, 1213
+                    BEGIN
+                        ROLLBACK;
+                        SET o_state = 'again';
+                    END;
+                    SELECT s.exhausted, s.cursor_time, s.cursor_key
+                    INTO v_exhausted, v_time, v_key
+                    FROM {{ control }}.sweep AS s
+                    WHERE s.rule = {{ rule.literal }}
+                    FOR UPDATE;
+                    IF NOT v_exhausted THEN
+                        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
+                        VALUES (1, COALESCE(v_time, {{ rule.least_time }}), COALESCE(v_key, {{ rule.first_key }}));
+                        CALL {{ control }}.{{ rule.name }}_next(v_take);
+                    END IF;
+                    SELECT COUNT(r.id) INTO v_present FROM {{ control }}.work_root AS r;
+                    IF v_present = 0 THEN
+                        CALL {{ control }}.sweep_rest(p_run, {{ rule.literal }}, o_state);
+                    ELSE
+                        SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+                        SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char) ORDER BY r.ended, r.id SEPARATOR ', '), ']')
+                        INTO v_claim
+                        FROM {{ control }}.work_root AS r;
+                        UPDATE {{ control }}.sweep AS s
+                        SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                            s.cursor_key = v_key
+                        WHERE s.rule = {{ rule.literal }};
+                        UPDATE {{ control }}.run_claim AS c
+                        SET c.claimed = v_claim
+                        WHERE c.run_id = p_run
+                          AND c.rule = {{ rule.literal }};
+                        UPDATE {{ control }}.run_rule AS p
+                        SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                            p.cursor_key = v_key,
+                            p.updated_at = UTC_TIMESTAMP(6)
+                        WHERE p.run_id = p_run
+                          AND p.rule = {{ rule.literal }};
+                        SET o_state = 'again';
+                    END IF;
+                    COMMIT;
+                END claim;
+                LEAVE step;
+            END IF;
+            SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
+            INSERT INTO {{ control }}.work_root (id, ended)
+            SELECT l.id, l.ended
+            FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+            WHERE l.position <= v_take;
+            IF v_dry_run THEN
+                DELETE r
+                FROM {{ control }}.work_root AS r
+                JOIN {{ control }}.work_gone AS g ON g.id = r.id;
+            END IF;
+            SELECT COUNT(r.id) INTO v_last FROM {{ control }}.work_root AS r;
+{%- else %}
             CALL {{ control }}.{{ rule.name }}_next(v_take);
             -- COUNT(*) of a whole table would start threads on MySQL.
             SELECT COUNT(r.id) INTO v_last FROM {{ control }}.work_root AS r;
@@ -1098,14 +1170,45 @@ BEGIN
                 SET o_state = 'nothing left';
                 LEAVE step;
             END IF;
+{%- endif %}
             SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
             CALL {{ control }}.{{ rule.name }}_batch(p_run, false, v_dry_run, v_families, v_rows);
             IF v_dry_run THEN
                 INSERT INTO {{ control }}.work_gone (id)
                 SELECT m.id FROM {{ control }}.work_member AS m;
             END IF;
+{%- if workers > 1 %}
+            -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are
+            -- through.
+            SELECT v_is_last OR COUNT(o.run_id) = 0
+            INTO v_is_last
+            FROM {{ control }}.run_sweep AS s
+            JOIN {{ control }}.run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+            WHERE s.run_id = p_run;
+            IF NOT v_is_last THEN
+                UPDATE {{ control }}.run_claim AS c
+                SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, (
+                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char) ORDER BY k.position SEPARATOR ', '), ''), ']')
+                    FROM {{ control }}.work_skip AS k
+                    JOIN {{ control }}.work_root AS r ON CAST(r.id AS char) = k.skip_key
+                    WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
+                ))
+                WHERE c.run_id = p_run
+                  AND c.rule = {{ rule.literal }};
+                DELETE FROM {{ control }}.work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER');
+            END IF;
+            UPDATE {{ control }}.run_claim AS c
+            SET c.claimed = (
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
+                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                WHERE l.position > v_take
+            )
+            WHERE c.run_id = p_run
+              AND c.rule = {{ rule.literal }};
+{%- else %}
             REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
             SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+{%- endif %}
             CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
             CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
             UPDATE {{ control }}.run_rule AS p
@@ -1114,8 +1217,10 @@ BEGIN
                 p.retries_in_row = 0,
                 p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
                 p.halving = v_halving AND v_last > 1,
+{%- if workers == 1 %}
                 p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
                 p.cursor_key = v_key,
+{%- endif %}
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
@@ -1131,15 +1236,28 @@ BEGIN
         INSERT INTO {{ control }}.work_skip (skip_key, reason)
         VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+{%- if workers > 1 %}
+        UPDATE {{ control }}.run_claim AS c
+        SET c.claimed = (
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
+            FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+            WHERE l.position > v_take
+        )
+        WHERE c.run_id = p_run
+          AND c.rule = {{ rule.literal }};
+{%- else %}
         REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
         VALUES (1, v_time, v_key);
+{%- endif %}
         UPDATE {{ control }}.run_rule AS p
         SET p.batches = p.batches + 1,
             p.retries_in_row = 0,
             p.batch_families = LEAST(v_present * 2, v_batch),
             p.halving = false,
+{%- if workers == 1 %}
             p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
             p.cursor_key = v_key,
+{%- endif %}
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
@@ -1158,9 +1276,31 @@ BEGIN
     DECLARE v_dry_run boolean;
     DECLARE v_scope   varchar(255);
     DECLARE v_rows    longtext;
+{%- if workers > 1 %}
+    DECLARE v_left    longtext DEFAULT '[]';
+    DECLARE v_other   varchar(200);
+{%- endif %}
     SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
     FROM {{ control }}.run AS r
     WHERE r.run_id = p_run;
+{%- if workers > 1 %}
+    -- What was locked, where nobody will look at it once more.
+    SELECT COALESCE(MAX(c.left_keys), '[]')
+    INTO v_left
+    FROM {{ control }}.run_claim AS c
+    JOIN {{ control }}.sweep AS s ON s.rule = c.rule AND NOT s.handed_out
+    WHERE c.run_id = p_run
+      AND c.rule = {{ rule.literal }};
+    IF v_left <> '[]' THEN
+        CALL {{ control }}.others_at(p_run, {{ rule.literal }}, false, v_other);
+    END IF;
+    IF v_left <> '[]' AND v_other IS NULL THEN
+        CALL {{ control }}.{{ rule.name }}_work();
+        INSERT INTO {{ control }}.work_skip (skip_key, reason)
+        SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+    END IF;
+{%- endif %}
     IF p_reason = 'nothing left' THEN
         -- Roots without an end time can never become due.
         CALL {{ control }}.{{ rule.name }}_undated(v_as_of, v_scope);

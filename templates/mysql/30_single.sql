@@ -419,6 +419,9 @@ BEGIN
     step: BEGIN
         attempt: BEGIN
             {{ w::before_batch(control=control, rule=rule, maria=maria) }}
+{%- if workers > 1 %}
+            {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
             SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
             IF v_take <= 0 THEN
                 SET o_state = 'run_families reached';

@@ -28,15 +28,22 @@ CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.
 WITH latest AS (
     SELECT
         r.run_id,
+{%- if workers > 1 %}
+        COALESCE(w.sweep_id, r.run_id) AS sweep_id,
+{%- endif %}
         r.reason,
         r.finished_at,
         COALESCE(r.`trigger` = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
         r.status = 'crashed' OR COALESCE(r.reason LIKE 'error %', false) AS is_broken,
         COALESCE(r.reason = 'nothing left', false)
-            AND NOT EXISTS (SELECT 1 FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
+            AND NOT EXISTS (SELECT 1 FROM {{ control }}.run_rule AS p WHERE p.run_id {% if workers > 1 %}IN (SELECT r.run_id UNION SELECT o.run_id FROM {{ control }}.run_sweep AS o WHERE o.sweep_id = w.sweep_id){% else %}= r.run_id{% endif %} AND p.deleted_rows > 0)
             AND NOT EXISTS (SELECT 1 FROM {{ control }}.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
     FROM {{ control }}.run AS r
     CROSS JOIN {{ control }}.control AS c
+{%- if workers > 1 %}
+    -- The runs of a sweep count as one.
+    LEFT JOIN {{ control }}.run_sweep AS w ON w.run_id = r.run_id
+{%- endif %}
     WHERE {{ w::is_run(stamps=stamps) }}
       AND NOT r.dry_run
       AND r.status NOT IN ('running', 'cancelled')
@@ -44,14 +51,14 @@ WITH latest AS (
     LIMIT 101
 ),
 failures AS (
-    SELECT COUNT(*) AS runs, MAX(l.run_id) AS last_run
+    SELECT COUNT({% if workers > 1 %}DISTINCT l.sweep_id{% else %}*{% endif %}) AS runs, MAX(l.run_id) AS last_run
     FROM latest AS l
     WHERE l.is_broken
       AND l.is_counted
       AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT COUNT(*) AS runs, MAX(l.finished_at) AS ended
+    SELECT COUNT({% if workers > 1 %}DISTINCT l.sweep_id{% else %}*{% endif %}) AS runs, MAX(l.finished_at) AS ended
     FROM latest AS l
     WHERE l.is_empty
       AND l.is_counted

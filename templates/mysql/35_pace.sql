@@ -116,6 +116,11 @@ BEGIN
     DECLARE v_next          bigint;
     DECLARE v_paced         boolean;
     DECLARE v_reason        longtext;
+{%- if workers > 1 %}
+    DECLARE v_at       varchar(64);
+    DECLARE v_other    varchar(200);
+    DECLARE v_over     boolean;
+{%- endif %}
     DECLARE v_end           varchar(1000);
     SET o_rest = 0, o_state = NULL;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -129,6 +134,20 @@ BEGIN
         IF NOT v_own THEN
             LEAVE pace;
         END IF;
+{%- if workers > 1 %}
+        SELECT COUNT(s.run_id), MAX(s.at_rule) INTO v_over, v_at FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run;
+        IF NOT v_over THEN
+            SET o_state = 'begun before there were workers';
+            LEAVE pace;
+        END IF;
+        IF NOT v_at <=> p_rule THEN
+            CALL {{ control }}.sweep_enter(p_run, p_rule, v_other, v_over);
+            IF v_over THEN
+                SET o_state = 'nothing left';
+                LEAVE pace;
+            END IF;
+        END IF;
+{%- endif %}
         SELECT p.deleted_rows, p.batches, p.batch_families, p.halving, p.paced_at, p.paced_size, p.paced_rows, p.paced_batches, p.rest_from
         INTO v_rows, v_batches, v_size, v_halving, v_paced_at, v_paced_size, v_paced_rows, v_paced_batches, v_rest_from
         FROM {{ control }}.run_rule AS p
@@ -189,6 +208,11 @@ BEGIN
         ELSE
             CALL {{ control }}.throttle(p_rule, {% if throttles.heartbeat %}v_max_replica_lag, {% endif %}v_max_active_sessions, v_max_old_snapshot, v_reason);
             SET o_rest = IF(v_reason IS NULL, 0, 1);
+{%- if workers > 1 %}
+            IF v_other IS NOT NULL THEN
+                SET v_reason = v_other, o_rest = 0.1;
+            END IF;
+{%- endif %}
         END IF;
         IF v_reason IS NOT NULL THEN
             SET o_rest = LEAST(o_rest, 1, TIMESTAMPDIFF(MICROSECOND, v_now, v_deadline) / 1000000);

@@ -1,8 +1,10 @@
 {% import "macros.sql" as w -%}
 
 {#- The name of the lock that the session of row r holds. -#}
-{% macro lock_of(run_lock, q, stamps) -%}
-{% if stamps > 0 -%}
+{% macro lock_of(run_lock, q, stamps, workers) -%}
+{% if workers > 1 -%}
+CASE r.{{ q }}trigger{{ q }} WHEN 'PURGE' THEN CONCAT({{ run_lock }}, '.', r.run_id){% if stamps > 0 %} WHEN 'STAMP' THEN CONCAT({{ run_lock }}, '.stamp'){% endif %} ELSE {{ w::worker_lock(run_lock=run_lock, options="r.options") }} END
+{%- elif stamps > 0 -%}
 CASE r.{{ q }}trigger{{ q }} WHEN 'PURGE' THEN CONCAT({{ run_lock }}, '.', r.run_id) WHEN 'STAMP' THEN CONCAT({{ run_lock }}, '.stamp') ELSE {{ run_lock }} END
 {%- else -%}
 IF(r.{{ q }}trigger{{ q }} = 'PURGE', CONCAT({{ run_lock }}, '.', r.run_id), {{ run_lock }})
@@ -38,7 +40,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
         {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.run_backlog, {{ control }}.tally, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}
+        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.run_backlog, {{ control }}.tally, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}{% if workers > 1 %} {{ control }}.sweep, {{ control }}.run_sweep, {{ control }}.run_claim,{% endif %}
 {%- for archive in archives %}
         {{ archive.archive }}, {{ archive.entry }},
 {%- endfor %}
@@ -151,14 +153,14 @@ COMMENT 'Closes the runs of the ledger whose call is over, which the next run do
 BEGIN
     DECLARE v_torn bigint;
     UPDATE {{ control }}.run AS r
-    SET r.status = IF(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps) }}) = r.backend_pid, 'cancelled', 'crashed'),
+    SET r.status = IF(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}) = r.backend_pid, 'cancelled', 'crashed'),
         r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
         r.finished_at = {% if stamps > 0 %}COALESCE(
             (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id),
             (SELECT MAX(p.updated_at) FROM {{ control }}.run_stamp AS p WHERE p.run_id = r.run_id)
         ){% else %}(SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id){% endif %}
     WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps) }}), CONNECTION_ID()) = CONNECTION_ID();
+      AND COALESCE(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}), CONNECTION_ID()) = CONNECTION_ID();
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM {{ control }}.unfinished AS u;
     IF v_torn > 0 THEN
@@ -173,6 +175,11 @@ BEGIN
     WHILE IS_USED_LOCK({{ run_lock }}) = CONNECTION_ID() DO
         DO RELEASE_LOCK({{ run_lock }});
     END WHILE;
+{%- for worker in further_workers %}
+    WHILE IS_USED_LOCK(CONCAT({{ run_lock }}, '.w{{ worker }}')) = CONNECTION_ID() DO
+        DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.w{{ worker }}'));
+    END WHILE;
+{%- endfor %}
 {%- if stamps > 0 %}
     WHILE IS_USED_LOCK(CONCAT({{ run_lock }}, '.stamp')) = CONNECTION_ID() DO
         DO RELEASE_LOCK(CONCAT({{ run_lock }}, '.stamp'));
@@ -246,7 +253,10 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
-    CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
+{%- if workers > 1 %}
+    DECLARE v_lock     varchar(80);
+{%- endif %}
+    CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"{% if workers > 1 %}, "worker"{% endif %}]');
     CALL {{ control }}.check_run_options(p_options, v_as_of);
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
     SET v_dry_run = COALESCE(v_text = 'true', false);
@@ -276,11 +286,19 @@ BEGIN
     END IF;
 {%- endif %}
 
-    -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time{% if workers > 1 %} of each worker, and those at a time do the same{% endif %}. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
+{%- if workers > 1 %}
+        -- Workers that start in the same second wait for each other.
+        SET v_lock = {{ w::worker_lock(run_lock=run_lock, options="p_options") }};
+        SET SESSION innodb_lock_wait_timeout = 600;
+        SELECT MAX(s.rule) INTO v_text FROM {{ control }}.sweep AS s FOR UPDATE;
+        CALL {{ control }}.reap();
+{%- else %}
         IF COALESCE(IS_USED_LOCK({{ run_lock }}), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL {{ control }}.reap();
         END IF;
+{%- endif %}
         CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL {{ control }}.kept_back(o_refused);
@@ -288,8 +306,24 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        IF COALESCE(GET_LOCK({{ run_lock }}, 0), 0) = 0 THEN
-            SET v_pid = IS_USED_LOCK({{ run_lock }});
+{%- if workers > 1 %}
+        SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM {{ control }}.run AS r
+        WHERE r.status = 'running'
+          AND {{ w::is_run(stamps=stamps) }}
+          AND (
+              r.dry_run
+              OR v_dry_run
+              OR {{ w::shared_options(options="r.options") }} <> {{ w::shared_options(options="p_options") }}
+          )
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
+{%- endif %}
+        IF COALESCE(GET_LOCK({% if workers > 1 %}v_lock{% else %}{{ run_lock }}{% endif %}, 0), 0) = 0 THEN
+            SET v_pid = IS_USED_LOCK({% if workers > 1 %}v_lock{% else %}{{ run_lock }}{% endif %});
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
             INTO o_refused
             FROM {{ control }}.run AS r
@@ -312,6 +346,9 @@ BEGIN
         VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
         SET o_run = LAST_INSERT_ID();
         CALL {{ control }}.run_open(o_run, v_rule);
+{%- if workers > 1 %}
+        CALL {{ control }}.sweep_join(o_run, COALESCE(JSON_VALUE(p_options, '$.worker'), 1));
+{%- endif %}
         CALL {{ control }}.log_settings(NULL);
     END IF;
 END;
@@ -323,6 +360,11 @@ SQL SECURITY DEFINER
 COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body @body@]'
 BEGIN
     DECLARE v_days bigint;
+{%- if workers > 1 %}
+    -- The end of a run writes to what is everybody's: one at a time.
+    SET SESSION innodb_lock_wait_timeout = 600;
+    SELECT MAX(LENGTH(s.rule)) INTO v_days FROM {{ control }}.sweep AS s FOR UPDATE;
+{%- endif %}
     {{ w::close_run(control=control) }}
 
     -- The ledger keeps itself small; what it counted stays in the metrics.
@@ -338,7 +380,7 @@ BEGIN
 {%- if archives %}
       AND NOT EXISTS (SELECT 1 FROM {{ control }}.kept_run AS k WHERE k.run_id = r.run_id)
 {%- endif %};
-    DELETE r, p, t, s, f{% if by_row %}, x{% endif %}{% if stamps > 0 %}, y{% endif %}
+    DELETE r, p, t, s, f{% if by_row %}, x{% endif %}{% if stamps > 0 %}, y{% endif %}{% if workers > 1 %}, o, c{% endif %}
     FROM {{ control }}.run AS r
     LEFT JOIN {{ control }}.run_rule AS p ON p.run_id = r.run_id
     LEFT JOIN {{ control }}.run_table AS t ON t.run_id = r.run_id
@@ -349,6 +391,10 @@ BEGIN
 {%- endif %}
 {%- if stamps > 0 %}
     LEFT JOIN {{ control }}.run_stamp AS y ON y.run_id = r.run_id
+{%- endif %}
+{%- if workers > 1 %}
+    LEFT JOIN {{ control }}.run_sweep AS o ON o.run_id = r.run_id
+    LEFT JOIN {{ control }}.run_claim AS c ON c.run_id = r.run_id
 {%- endif %}
     WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
 {%- if archives %}
@@ -492,7 +538,7 @@ END;
 --# create procedure {{ control }}.run
 CREATE PROCEDURE {{ control }}.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL {{ control }}.run(''{}''); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger{% if workers > 1 %}, worker (1 to {{ workers }}; each has a run at a time, and they share the families out){% endif %}. Examples: CALL {{ control }}.run(''{}''); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -508,7 +554,17 @@ BEGIN
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
+{%- if workers > 1 %}
+    DECLARE v_ended    boolean;
+    DECLARE v_last     bigint;
+    DECLARE v_lock     varchar(80) DEFAULT {{ run_lock }};
+    {{ w::on_error(control=control, maria=maria, end="run_end", lock="v_lock") }}
+    IF JSON_VALID(p_options) AND JSON_TYPE(JSON_EXTRACT(p_options, '$.worker')) = 'INTEGER' THEN
+        SET v_lock = LEFT({{ w::worker_lock(run_lock=run_lock, options="p_options") }}, 64);
+    END IF;
+{%- else %}
     {{ w::on_error(control=control, maria=maria, end="run_end", lock=run_lock) }}
+{%- endif %}
     CALL {{ control }}.settle(v_before);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
@@ -535,7 +591,12 @@ BEGIN
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
+{%- if workers > 1 %}
+            CALL {{ control }}.sweep_leave(v_run, {{ rule.literal }}, v_state, v_ended);
+            CALL {{ control }}.{{ rule.name }}_finish(v_run, IF(v_ended, v_state, NULL));
+{%- else %}
             CALL {{ control }}.{{ rule.name }}_finish(v_run, v_state);
+{%- endif %}
             CALL {{ control }}.{{ rule.name }}_close();
             COMMIT;
             -- The reason of the run is the worst of its rules.
@@ -550,21 +611,34 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL {{ control }}.run_end(v_run, v_reason);
+{%- if workers > 1 %}
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        -- The last one of a sweep does what is to be done once.
+        CALL {{ control }}.sweep_end(v_run, v_last);
+{%- endif %}
 {%- if archives %}
         COMMIT;
+{%- if workers > 1 %}
+        IF v_last IS NOT NULL THEN
+            CALL {{ control }}.archive_prune(v_run);
+        END IF;
+{%- else %}
         CALL {{ control }}.archive_prune(v_run);
+{%- endif %}
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
 {%- endif %}
         CALL {{ control }}.run_document(v_run, v_result);
         COMMIT;
-        IF v_reason <> 'cancelled' THEN
+        IF v_reason <> 'cancelled'{% if workers > 1 %} AND v_last IS NOT NULL{% endif %} THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL {{ control }}.count_backlog(v_run);
+            CALL {{ control }}.count_backlog({% if workers > 1 %}v_last{% else %}v_run{% endif %});
             COMMIT;
         END IF;
-        DO RELEASE_LOCK({{ run_lock }});
+        DO RELEASE_LOCK({% if workers > 1 %}v_lock{% else %}{{ run_lock }}{% endif %});
     ELSE
         SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');
     END IF;

@@ -4,7 +4,7 @@
 -- run_scheduled: what the event calls. An error before the run was opened would only reach the error log of the server:
 -- here it reaches the ledger. The same refusal again and again is one row, with the time of the last one.
 --# create procedure {{ control }}.run_scheduled
-CREATE PROCEDURE {{ control }}.run_scheduled()
+CREATE PROCEDURE {{ control }}.run_scheduled({% if workers > 1 %}IN p_worker int{% endif %})
 SQL SECURITY DEFINER
 COMMENT 'One scheduled run; an error is recorded in table run. The event calls it. [body @body@]'
 BEGIN
@@ -35,7 +35,7 @@ BEGIN
     END;
     -- A replica gets the deletions of its source.
     IF CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
-        CALL {{ control }}.run('{"trigger": "SCHEDULED"}');
+        CALL {{ control }}.run({% if workers > 1 %}CONCAT('{"trigger": "SCHEDULED", "worker": ', p_worker, '}'){% else %}'{"trigger": "SCHEDULED"}'{% endif %});
     END IF;
 END;
 

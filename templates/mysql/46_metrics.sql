@@ -81,7 +81,7 @@ UNION ALL{% else %};{% endif %}
 -- ago that ended, where it still is there and its rule is not of single rows.
 --# create view {{ control }}.undeletable
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY DEFINER VIEW {{ control }}.undeletable (rule, reason, families, sample_key, oldest_age_seconds, run_id) AS
-{{ w::undeletable(control=control, rules=rules, q=q) }};
+{{ w::undeletable(control=control, rules=rules, q=q, workers=workers) }};
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
 -- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
@@ -221,7 +221,7 @@ GROUP BY c.name, c.labels
 UNION ALL
 SELECT m.name, JSON_OBJECT('rule', u.rule, 'reason', u.reason), IF(m.name = 'windrow_skipped_families', u.families, u.oldest_age_seconds)
 FROM (
-    {{ w::undeletable(control=control, rules=rules, q=q) | indent(prefix="    ") }}
+    {{ w::undeletable(control=control, rules=rules, q=q, workers=workers) | indent(prefix="    ") }}
 ) AS u
 CROSS JOIN (SELECT 'windrow_skipped_families' AS name UNION ALL SELECT 'windrow_skipped_oldest_age_seconds') AS m
 WHERE m.name = 'windrow_skipped_families'

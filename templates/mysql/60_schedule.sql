@@ -21,10 +21,10 @@ DO
 BEGIN
 {%- if job.event.guard %}
     IF {{ job.event.guard }} THEN
-        CALL {{ control }}.run_scheduled();
+        CALL {{ control }}.run_scheduled({{ job.worker }});
     END IF;
 {%- else %}
-    CALL {{ control }}.run_scheduled();
+    CALL {{ control }}.run_scheduled({{ job.worker }});
 {%- endif %}
 END;
 {%- endfor %}

@@ -146,6 +146,27 @@ CONCAT('paused by ', {{ c }}.paused_by, ' since ', DATE_FORMAT({{ c }}.paused_at
 r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
 {%- endmacro is_run %}
 
+{#- The name of the lock that a worker's session holds, by the options of its run. -#}
+{% macro worker_lock(run_lock, options) -%}
+CONCAT({{ run_lock }}, IF(JSON_VALUE({{ options }}, '$.worker') > 1, CONCAT('.w', JSON_VALUE({{ options }}, '$.worker') + 0), ''))
+{%- endmacro worker_lock %}
+
+{#- What must be the same in all runs of a sweep. -#}
+{% macro shared_options(options) -%}
+CONCAT_WS(' ', {% for name in ["rule", "scope", "retention", "as_of"] %}CONCAT('{{ name }} ', CAST(JSON_EXTRACT({{ options }}, '$.{{ name }}') AS char)){% if not loop.last %}, {% endif %}{% endfor %})
+{%- endmacro shared_options %}
+
+{#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
+{% macro at_rule(control, rule) -%}
+SELECT COUNT(s.run_id) INTO v_last FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = {{ rule.literal }};
+            IF v_last = 0 THEN
+                SET o_state = 'again';
+                COMMIT;
+                LEAVE step;
+            END IF;
+            SET v_last = 0;
+{%- endmacro at_rule %}
+
 {#- How row r of the ledger ended, p_reason being why. -#}
 {% macro close_run(control) -%}
 UPDATE {{ control }}.run AS r
@@ -688,7 +709,7 @@ COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({
 {%- endmacro time_of_row %}
 
 {#- What the last look at each rule left, and why, with the first root that it came upon. -#}
-{% macro undeletable(control, rules, q) -%}
+{% macro undeletable(control, rules, q, workers) -%}
 {% for rule in rules -%}
 SELECT
     h.rule, h.reason, h.families, h.{{ q }}key{{ q }} AS sample_key,
@@ -703,10 +724,20 @@ SELECT
 {%- endif %}
     h.run_id
 FROM (
+{%- if workers > 1 %}
+    SELECT s.rule, s.reason, SUM(s.families) AS families, JSON_UNQUOTE(JSON_EXTRACT(MIN(s.sample_keys), '$[0]')) AS {{ q }}key{{ q }}, l.run_id
+    FROM {{ control }}.last_look AS l
+    LEFT JOIN {{ control }}.run_sweep AS w ON w.run_id = l.run_id
+    LEFT JOIN {{ control }}.run_sweep AS o ON o.sweep_id = w.sweep_id
+    JOIN {{ control }}.run_skip AS s ON s.run_id = COALESCE(o.run_id, l.run_id) AND s.rule = l.rule
+    WHERE l.rule = {{ rule.literal }}
+    GROUP BY s.rule, s.reason, l.run_id
+{%- else %}
     SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS {{ q }}key{{ q }}, s.run_id
     FROM {{ control }}.last_look AS l
     JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
     WHERE l.rule = {{ rule.literal }}
+{%- endif %}
 ) AS h
 {%- if not loop.last %}
 UNION ALL

@@ -537,6 +537,9 @@ DECLARE
     v_busy     boolean := false;
 BEGIN
     {{ w::before_batch(control=control, rule=rule) }}
+{%- if workers > 1 %}
+    {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
     v_families := coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families;
     IF v_families <= 0 THEN
         RETURN 'run_families reached';

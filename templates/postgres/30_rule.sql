@@ -843,6 +843,11 @@ AS $windrow$
 DECLARE
     v_run       {{ control }}.run%ROWTYPE;
     v_progress  {{ control }}.run_rule%ROWTYPE;
+{%- if workers > 1 %}
+    v_sweep     {{ control }}.sweep%ROWTYPE;
+    v_claim     text[];
+    v_is_last   boolean;
+{%- endif %}
     v_batch     record;
     v_take      bigint;
     v_roots     {{ rule.key_type }}[];
@@ -853,6 +858,9 @@ DECLARE
     v_busy      boolean := false;
 BEGIN
     {{ w::before_batch(control=control, rule=rule) }}
+{%- if workers > 1 %}
+    {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
     v_take := least(
         v_progress.batch_families,
         {{ control }}.setting_of({{ rule.literal }}, 'batch_families'),
@@ -865,26 +873,46 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
 
-    SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root)
-    INTO v_roots, v_ends
-    FROM (
-        SELECT g.root, g.{{ rule.along }}
-        FROM {{ control }}.{{ rule.name }}_next(
-            v_run.as_of,
-            {{ control }}.seconds(v_run.options ->> 'retention'),
-            v_run.options ->> 'scope',
-            coalesce(v_progress.cursor_time, '-infinity')::{{ rule.time_type }},
-            coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
-            v_take + cardinality(v_progress.gone)
-        ) AS g
-        -- What a dry run has already counted is still there, but no longer a root to look at.
-        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
-        ORDER BY g.{{ rule.along }}, g.root
-        LIMIT v_take
-    ) AS n;
+{%- if workers > 1 %}
+
+    -- The workers share the roots out: each claims the next ones, in a transaction that does nothing else.
+    SELECT c.claimed, c.is_last INTO STRICT v_claim, v_is_last FROM {{ control }}.run_claim AS c WHERE c.run_id = p_run AND c.rule = {{ rule.literal }};
+    IF cardinality(v_claim) = 0 THEN
+        BEGIN
+            SELECT * INTO STRICT v_sweep FROM {{ control }}.sweep AS s WHERE s.rule = {{ rule.literal }} FOR UPDATE;
+        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+            RETURN 'again';
+        END;
+        IF NOT v_sweep.exhausted THEN
+            {{ w::next_roots(control=control, rule=rule, progress="v_sweep") | indent(prefix="        ") }}
+        END IF;
+        IF v_roots IS NULL THEN
+            RETURN {{ control }}.sweep_rest(p_run, {{ rule.literal }});
+        END IF;
+        UPDATE {{ control }}.sweep AS s
+        SET cursor_time = v_ends[cardinality(v_ends)]::text,
+            cursor_key = v_roots[cardinality(v_roots)]::text
+        WHERE s.rule = {{ rule.literal }};
+        UPDATE {{ control }}.run_claim AS c
+        SET claimed = v_roots::text[]
+        WHERE c.run_id = p_run
+          AND c.rule = {{ rule.literal }};
+        UPDATE {{ control }}.run_rule AS r
+        SET cursor_time = v_ends[cardinality(v_ends)]::text,
+            cursor_key = v_roots[cardinality(v_roots)]::text,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = {{ rule.literal }};
+        RETURN 'again';
+    END IF;
+    v_roots := v_claim[1:v_take]::{{ rule.key_type }}[];
+{%- else %}
+
+    {{ w::next_roots(control=control, rule=rule) }}
     IF v_roots IS NULL THEN
         RETURN 'nothing left';
     END IF;
+{%- endif %}
     v_last := cardinality(v_roots);
 
     BEGIN
@@ -926,12 +954,40 @@ BEGIN
             ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families'))
         END,
         halving = r.halving AND v_last > 1,
+{%- if workers == 1 %}
         cursor_time = v_ends[v_last]::text,
         cursor_key = v_roots[v_last]::text,
+{%- endif %}
         gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = {{ rule.literal }};
+{%- if workers > 1 %}
+    -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are through.
+    v_is_last := v_is_last OR NOT EXISTS (
+        SELECT
+        FROM {{ control }}.run_sweep AS s
+        JOIN {{ control }}.run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+        WHERE s.run_id = p_run
+    );
+    UPDATE {{ control }}.run_claim AS c
+    SET claimed = ARRAY(
+            SELECT k.key
+            FROM unnest(c.claimed[v_last + 1:]) WITH ORDINALITY AS k(key, position)
+            WHERE k.key <> ALL (v_batch.o_members::text[])
+            ORDER BY k.position
+        ),
+        left_keys = c.left_keys || ARRAY(
+            SELECT k.key::text FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason) WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER') AND NOT v_is_last
+        )
+    WHERE c.run_id = p_run
+      AND c.rule = {{ rule.literal }};
+    SELECT coalesce(array_agg(k.key), '{}'), coalesce(array_agg(k.reason), '{}')
+    INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
+    FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
+    WHERE k.reason NOT IN ('LOCKED', 'SHARED_MEMBER')
+       OR v_is_last;
+{%- endif %}
     IF cardinality(v_batch.o_skip_keys) > 0 THEN
         PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys::text[], v_batch.o_skip_reasons);
     END IF;

@@ -488,6 +488,9 @@ DECLARE
     v_busy      boolean := false;
 BEGIN
     {{ w::before_batch(control=control, rule=rule) }}
+{%- if workers > 1 %}
+    {{ w::at_rule(control=control, rule=rule) }}
+{%- endif %}
     v_take := least(
         v_progress.batch_families,
         {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'),

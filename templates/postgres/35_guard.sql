@@ -35,15 +35,22 @@ CREATE OR REPLACE VIEW {{ control }}.scheduling AS
 WITH latest AS (
     SELECT
         r.run_id,
+{%- if workers > 1 %}
+        coalesce(w.sweep_id, r.run_id) AS sweep_id,
+{%- endif %}
         r.reason,
         r.finished_at,
         coalesce(r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
         r.status = 'crashed' OR coalesce(r.reason LIKE 'error %', false) AS is_broken,
         coalesce(r.reason = 'nothing left', false)
-            AND NOT EXISTS (SELECT FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
+            AND NOT EXISTS (SELECT FROM {{ control }}.run_rule AS p WHERE p.run_id {% if workers > 1 %}IN (SELECT r.run_id UNION SELECT o.run_id FROM {{ control }}.run_sweep AS o WHERE o.sweep_id = w.sweep_id){% else %}= r.run_id{% endif %} AND p.deleted_rows > 0)
             AND NOT EXISTS (SELECT FROM {{ control }}.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
     FROM {{ control }}.run AS r
     CROSS JOIN {{ control }}.control AS c
+{%- if workers > 1 %}
+    -- The runs of a sweep count as one.
+    LEFT JOIN {{ control }}.run_sweep AS w ON w.run_id = r.run_id
+{%- endif %}
     WHERE {{ w::is_run(stamps=stamps) }}
       AND NOT r.dry_run
       AND r.status NOT IN ('running', 'cancelled')
@@ -51,14 +58,14 @@ WITH latest AS (
     LIMIT 101
 ),
 failures AS (
-    SELECT count(*) AS runs, max(l.run_id) AS last_run
+    SELECT count({% if workers > 1 %}DISTINCT l.sweep_id{% else %}*{% endif %}) AS runs, max(l.run_id) AS last_run
     FROM latest AS l
     WHERE l.is_broken
       AND l.is_counted
       AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT count(*) AS runs, max(l.finished_at) AS ended
+    SELECT count({% if workers > 1 %}DISTINCT l.sweep_id{% else %}*{% endif %}) AS runs, max(l.finished_at) AS ended
     FROM latest AS l
     WHERE l.is_empty
       AND l.is_counted

@@ -156,12 +156,32 @@ DECLARE
     v_until    timestamptz;
     v_paced    boolean;
     v_reason   text;
+{%- if workers > 1 %}
+    v_at       text;
+    v_over     boolean;
+    v_other    text;
+{%- endif %}
 BEGIN
     o_rest := 0;
     SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     IF NOT {{ control }}.is_own(p_run) THEN
         RETURN;
     END IF;
+{%- if workers > 1 %}
+    SELECT s.at_rule INTO v_at FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run;
+    IF NOT FOUND THEN
+        o_state := 'begun before there were workers';
+        RETURN;
+    END IF;
+    IF v_at IS DISTINCT FROM p_rule THEN
+        SELECT e.o_wait, e.o_over INTO v_other, v_over FROM {{ control }}.sweep_enter(p_run, p_rule) AS e;
+        IF v_over OR v_other IS NULL THEN
+            -- The first batch begins in a transaction of its own.
+            o_state := CASE WHEN v_over THEN 'nothing left' ELSE 'again' END;
+            RETURN;
+        END IF;
+    END IF;
+{%- endif %}
     SELECT * INTO STRICT v_progress FROM {{ control }}.run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
     SELECT
         max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
@@ -207,8 +227,13 @@ BEGIN
         );
         o_rest := extract(epoch FROM v_until - v_now);
     ELSE
+{%- if workers > 1 %}
+        v_reason := coalesce(v_other, {{ control }}.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot));
+        o_rest := CASE WHEN v_reason IS NULL THEN 0 WHEN v_other IS NULL THEN 1 ELSE 0.1 END;
+{%- else %}
         v_reason := {{ control }}.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot);
         o_rest := CASE WHEN v_reason IS NULL THEN 0 ELSE 1 END;
+{%- endif %}
     END IF;
     IF v_reason IS NOT NULL THEN
         o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));

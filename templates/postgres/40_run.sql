@@ -192,6 +192,12 @@ BEGIN
         RAISE EXCEPTION 'dry_run is not true or false: %', p_options -> 'dry_run'
             USING ERRCODE = '22023', HINT = 'Write {"dry_run": true}.';
     END IF;
+{%- if workers > 1 %}
+    IF p_options ? 'worker' AND (jsonb_typeof(p_options -> 'worker') = 'number' AND p_options ->> 'worker' ~ '^[1-{{ workers }}]$') IS NOT TRUE THEN
+        RAISE EXCEPTION 'worker is not a number from 1 to {{ workers }}: %', quote_nullable(p_options ->> 'worker')
+            USING ERRCODE = '22023', HINT = 'The spec says how many workers there are; without the option it is the first.';
+    END IF;
+{%- endif %}
     IF p_options ? 'trigger' AND (p_options ->> 'trigger' IN ('MANUAL', 'SCHEDULED')) IS NOT TRUE THEN
         RAISE EXCEPTION 'trigger is neither MANUAL nor SCHEDULED: %', quote_nullable(p_options ->> 'trigger')
             USING ERRCODE = '22023', HINT = 'Leave it out: MANUAL is the default.';
@@ -334,8 +340,12 @@ DECLARE
     v_control {{ control }}.control%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
+{%- if workers > 1 %}
+    -- What may differ between the workers of a sweep.
+    v_own     constant text[] := ARRAY['worker', 'run_families', 'time_budget', 'trigger', 'dry_run'];
+{%- endif %}
 BEGIN
-    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger']);
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger'{% if workers > 1 %}, 'worker'{% endif %}]);
     v_as_of := {{ control }}.check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
     SELECT * INTO STRICT v_control FROM {{ control }}.control;
@@ -358,17 +368,36 @@ BEGIN
     PERFORM {{ control }}.check_archive(p_options ->> 'rule');
 {%- endif %}
 
-    -- One run at a time. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
+    -- One run at a time{% if workers > 1 %} of each worker, and those at a time do the same{% endif %}. A purge of named families{% if stamps > 0 %} or a stamp{% endif %} may go on beside it. What says running but is dead, has crashed.
+{%- if workers > 1 %}
+    -- Workers that start in the same second wait for each other.
+    PERFORM set_config('lock_timeout', '10s', true);
+    BEGIN
+        PERFORM pg_advisory_xact_lock({{ lock_class }}, 1);
+    EXCEPTION WHEN lock_not_available THEN
+        o_refused := 'another run is starting';
+        RETURN;
+    END;
+{%- else %}
     IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 1) THEN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
+{%- endif %}
     PERFORM {{ control }}.reap();
     SELECT format('run %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     INTO o_refused
     FROM {{ control }}.run AS r
     WHERE r.status = 'running'
       AND {{ w::is_run(stamps=stamps) }}
+{%- if workers > 1 %}
+      AND (
+          coalesce(r.options ->> 'worker', '1') = coalesce(p_options ->> 'worker', '1')
+          OR r.dry_run
+          OR v_dry_run
+          OR r.options - v_own <> p_options - v_own
+      )
+{%- endif %}
     ORDER BY r.run_id
     LIMIT 1;
     IF o_refused IS NOT NULL THEN
@@ -392,6 +421,9 @@ BEGIN
     )
     RETURNING run_id INTO o_run;
     PERFORM {{ control }}.run_open(o_run, p_options ->> 'rule');
+{%- if workers > 1 %}
+    PERFORM {{ control }}.sweep_join(o_run, coalesce(p_options ->> 'worker', '1')::integer);
+{%- endif %}
 
     -- The session's lock: it outlives COMMIT and ends with the session at the latest.
     PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
@@ -445,6 +477,10 @@ BEGIN
     IF NOT {{ control }}.is_own(p_run) THEN
         RETURN {{ control }}.run_result(p_run);
     END IF;
+{%- if workers > 1 %}
+    -- The end of a run writes to what is everybody's: one at a time.
+    PERFORM pg_advisory_xact_lock({{ lock_class }}, 1);
+{%- endif %}
 {%- for rule in rules %}{% if not rule.single or rule.single.expiry and rule.single.aged %}
     -- {% if rule.single %}Rows without any time{% else %}Roots without an end time{% endif %} can never become due: count them where the rule looked at all that is due.
     IF p_reasons[(SELECT r.position FROM unnest(ARRAY[{{ rule_literals }}]) WITH ORDINALITY AS r(name, position) WHERE r.name = {{ rule.literal }})] = 'nothing left' THEN
@@ -452,9 +488,22 @@ BEGIN
         FROM {{ control }}.run AS r
         CROSS JOIN LATERAL {{ control }}.{{ rule.name }}_undated(r.as_of, r.options ->> 'scope') AS u(keys)
         WHERE r.run_id = p_run
+{%- if workers > 1 %}
+          AND EXISTS (SELECT FROM {{ control }}.sweep AS s WHERE s.rule = {{ rule.literal }} AND s.ended_by = p_run)
+{%- endif %}
           AND cardinality(u.keys) > 0;
     END IF;
 {%- endif %}{% endfor %}
+{%- if workers > 1 %}
+    -- What was locked, where nobody will look at it once more.
+    PERFORM {{ control }}.record_skips(p_run, c.rule, c.left_keys, array_fill('LOCKED'::text, ARRAY[cardinality(c.left_keys)]))
+    FROM {{ control }}.run_claim AS c
+    JOIN {{ control }}.sweep AS s ON s.rule = c.rule
+    WHERE c.run_id = p_run
+      AND cardinality(c.left_keys) > 0
+      AND NOT s.handed_out
+      AND {{ control }}.others_at(p_run, c.rule, false) IS NULL;
+{%- endif %}
     SELECT r.reason
     INTO v_reason
     FROM unnest(p_reasons) AS r(reason)
@@ -510,6 +559,10 @@ BEGIN
 {%- endif %}
 {%- if stamps > 0 %}
     DELETE FROM {{ control }}.run_stamp AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+{%- endif %}
+{%- if workers > 1 %}
+    DELETE FROM {{ control }}.run_claim AS c USING {{ control }}.run AS r WHERE c.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+    DELETE FROM {{ control }}.run_sweep AS o USING {{ control }}.run AS r WHERE o.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
 {%- endif %}
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
     DELETE FROM {{ control }}.run AS r WHERE {{ w::is_old(control=control, archives=archives) }};
@@ -617,6 +670,9 @@ DECLARE
     v_state   pg_catalog.text;
     v_rest    double precision;
     v_reasons pg_catalog.text[] := '{}';
+{%- if workers > 1 %}
+    v_last    bigint;
+{%- endif %}
 BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
@@ -660,12 +716,32 @@ BEGIN
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
                 EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
             END LOOP;
+{%- if workers > 1 %}
+            PERFORM {{ control }}.sweep_leave(v_run, v_rule, v_state);
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+{%- endif %}
         END IF;
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
     p_result := {{ control }}.run_end(v_run, v_reasons);
     COMMIT;
+{%- if workers > 1 %}
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    -- The last one of a sweep does what is to be done once.
+    v_last := {{ control }}.sweep_end(v_run);
+{%- if archives %}
+    IF v_last IS NOT NULL THEN
+        CALL {{ control }}.archive_prune(v_run);
+        p_result := {{ control }}.run_result(v_run);
+    END IF;
+{%- endif %}
+    IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE AND v_last IS NOT NULL THEN
+        PERFORM {{ control }}.count_backlog(v_last);
+    END IF;
+    COMMIT;
+{%- else %}
 {%- if archives %}
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     CALL {{ control }}.archive_prune(v_run);
@@ -675,6 +751,7 @@ BEGIN
         PERFORM {{ control }}.count_backlog(v_run);
         COMMIT;
     END IF;
+{%- endif %}
     PERFORM {{ control }}.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
         RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
@@ -683,7 +760,7 @@ END
 $windrow$;
 --# comment on procedure {{ control }}.run
 COMMENT ON PROCEDURE {{ control }}.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL {{ control }}.run(); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger{% if workers > 1 %}, worker (1 to {{ workers }}; each has a run at a time, and they share the families out){% endif %}. Examples: CALL {{ control }}.run(); CALL {{ control }}.run(''{"dry_run": true}''); [body @body@]';
 
 -- preview: what a run would delete now.
 --# create function {{ control }}.preview

@@ -120,9 +120,22 @@ COMMENT ON FUNCTION {{ control }}.age_of(text, text) IS
 -- undeletable: what the last look at each rule left, and why.
 --# create view {{ control }}.undeletable
 CREATE OR REPLACE VIEW {{ control }}.undeletable AS
+{%- if workers > 1 %}
+SELECT s.rule, s.reason, s.families, s.sample_key, {{ control }}.age_of(s.rule, s.sample_key) AS oldest_age_seconds, s.run_id
+FROM (
+    -- What all workers of its sweep left.
+    SELECT k.rule, k.reason, sum(k.families)::bigint AS families, (array_agg(k.sample_keys[1] ORDER BY k.run_id))[1] AS sample_key, l.run_id
+    FROM {{ control }}.last_look AS l
+    LEFT JOIN {{ control }}.run_sweep AS w ON w.run_id = l.run_id
+    LEFT JOIN {{ control }}.run_sweep AS o ON o.sweep_id = w.sweep_id
+    JOIN {{ control }}.run_skip AS k ON k.run_id = coalesce(o.run_id, l.run_id) AND k.rule = l.rule
+    GROUP BY k.rule, k.reason, l.run_id
+) AS s;
+{%- else %}
 SELECT s.rule, s.reason, s.families, s.sample_keys[1] AS sample_key, {{ control }}.age_of(s.rule, s.sample_keys[1]) AS oldest_age_seconds, s.run_id
 FROM {{ control }}.last_look AS l
 JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule;
+{%- endif %}
 --# comment on view {{ control }}.undeletable
 COMMENT ON VIEW {{ control }}.undeletable IS
     'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon, which is the oldest. Its age is of now; NULL where it is gone, or the rule is of single rows.';

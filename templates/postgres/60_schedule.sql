@@ -25,7 +25,7 @@ BEGIN
           OR j.jobname NOT IN ({% for job in jobs %}'{{ control }}{{ job.suffix }}'{% if not loop.last or cron_history > 0 %}, {% endif %}{% endfor %}{% if cron_history > 0 %}'{{ control }} history'{% endif %})
       );
 {%- for job in jobs %}
-    PERFORM cron.schedule('{{ control }}{{ job.suffix }}', {{ job.schedule_literal }}, 'CALL {{ control }}.run(''{"trigger": "SCHEDULED"}'')');
+    PERFORM cron.schedule('{{ control }}{{ job.suffix }}', {{ job.schedule_literal }}, 'CALL {{ control }}.run(''{"trigger": "SCHEDULED"{% if job.worker %}, "worker": {{ job.worker }}{% endif %}}'')');
 {%- endfor %}
 {%- if cron_history > 0 %}
     -- pg_cron keeps a row of every start for ever: those of these jobs go after {{ cron_history }} seconds.

@@ -23,6 +23,34 @@ SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     END IF;
 {%- endmacro before_batch %}
 
+{#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
+{% macro at_rule(control, rule) -%}
+IF NOT EXISTS (SELECT FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = {{ rule.literal }}) THEN
+        RETURN 'again';
+    END IF;
+{%- endmacro at_rule %}
+
+{#- The next roots that a run has not looked at: v_roots, and how far they go: v_ends. -#}
+{% macro next_roots(control, rule, progress="v_progress") -%}
+SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root)
+    INTO v_roots, v_ends
+    FROM (
+        SELECT g.root, g.{{ rule.along }}
+        FROM {{ control }}.{{ rule.name }}_next(
+            v_run.as_of,
+            {{ control }}.seconds(v_run.options ->> 'retention'),
+            v_run.options ->> 'scope',
+            coalesce({{ progress }}.cursor_time, '-infinity')::{{ rule.time_type }},
+            coalesce({{ progress }}.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
+            v_take + cardinality(v_progress.gone)
+        ) AS g
+        -- What a dry run has already counted is still there, but no longer a root to look at.
+        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
+        ORDER BY g.{{ rule.along }}, g.root
+        LIMIT v_take
+    ) AS n;
+{%- endmacro next_roots %}
+
 {#- The latch of holds and policies, shared, for as long as the lock timeout. -#}
 {% macro latch(control, rule, lock_class) -%}
 PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);

@@ -146,6 +146,9 @@ fn a_subcommand_shows_an_example() {
           --scheduled
               As a scheduler starts it: in its windows, with back-off, and not once it is suspended
 
+          --worker <NUMBER>
+              Which worker this is, where the spec has several: from 1
+
           --time-budget <DURATION>
               Stop after this time, e.g. 10m
 

@@ -178,6 +178,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     };
     let lines = Graph {
         schedules: vec!["7 * * * *".to_owned(), "*/5 3 * * 0".to_owned()],
+        workers: 2,
         ..rig::graph()
     };
     for statement in render::bundle(&lines, Dialect::Postgres)?
@@ -193,12 +194,23 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     ensure!(
         both[0] == format!("{W}: 7 * * * *")
             && both[1].starts_with(&format!("{W} history: "))
-            && both[2..] == [format!("{W} line 2: */5 3 * * 0")],
+            && both[2..]
+                == [
+                    format!("{W} line 2: */5 3 * * 0"),
+                    format!("{W} line 2 worker 2: */5 3 * * 0"),
+                    format!("{W} worker 2: 7 * * * *"),
+                ],
         "{both:?}"
+    );
+    let second = "SELECT command FROM cron.job WHERE jobname LIKE '% line 2 worker 2'";
+    let second = rig::texts(&mut client, second)?;
+    ensure!(
+        second[0] == format!("CALL {W}.run('{{\"trigger\": \"SCHEDULED\", \"worker\": 2}}')"),
+        "{second:?}"
     );
     let fine = told(&mut client, "")?;
     ensure!(
-        fine.starts_with("ok: job ") && fine.contains("; job "),
+        fine.starts_with("ok: job ") && fine.matches("; job ").count() == 3,
         "{fine}"
     );
     for statement in rig::bundle()?.files.iter().flat_map(|it| &it.statements) {

@@ -32,6 +32,7 @@ on_both_servers!(
     a_scheduled_run_does_its_work_and_records_itself,
     overlapping_events_do_no_harm,
     errors_of_a_scheduled_run_are_in_the_ledger,
+    every_worker_has_an_event,
     verify_tells_why_no_event_runs,
     a_replica_gets_the_purge_and_runs_no_event,
 );
@@ -286,6 +287,52 @@ fn errors_of_a_scheduled_run_are_in_the_ledger(flavour: Flavour) {
         "the missing routine",
         &failed("run_begin does not exist"),
     );
+}
+
+fn every_worker_has_an_event(flavour: Flavour) {
+    let graph = Graph {
+        workers: 2,
+        ..every_second()
+    };
+    let mut installation = Installation::on(server(flavour), &graph);
+    let control = installation.control.clone();
+    let events = installation.texts(&format!(
+        "SELECT CONCAT(event_name, ' ', REGEXP_SUBSTR(event_definition, 'CALL .*;')) FROM information_schema.events WHERE event_schema = '{control}' ORDER BY event_name"
+    ));
+    assert_eq!(
+        events,
+        [1, 2].map(|worker| {
+            let name = ["run", "run_worker_2"][worker - 1];
+            format!("{name} CALL {control}.run_scheduled({worker});")
+        })
+    );
+    let (world, outcome) = world();
+    installation.load(&world);
+    let before = installation.contents();
+    // Both work on, and the runs that find nothing left hold no later one back.
+    installation
+        .set_setting("back_off_max", 0)
+        .expect("a setting");
+    installation.arm();
+    until_some(
+        &mut installation,
+        "a run of each worker",
+        "SELECT COUNT(DISTINCT s.worker) = 2 FROM W.run_sweep AS s JOIN W.run AS r ON r.run_id = s.run_id
+         WHERE r.status = 'done' AND r.`trigger` = 'SCHEDULED'",
+    );
+    check_gone(&mut installation, &before, &outcome);
+    let families = installation.number("SELECT SUM(families) FROM W.run_rule");
+    assert_eq!(families, i64::try_from(outcome.families).expect("a number"));
+    // Those of the second one go when the spec has it no more.
+    installation.install(&every_second());
+    let document = installation.call("verify", json!({})).expect("verify");
+    let told = checks(&document, "schedule");
+    assert!(
+        told.iter()
+            .any(|check| check["object"] == "run_worker_2" && check["severity"] == "violation"),
+        "{told:?}"
+    );
+    installation.execute("DROP EVENT W.run_worker_2");
 }
 
 fn verify_tells_why_no_event_runs(flavour: Flavour) {

@@ -41,5 +41,6 @@ mod support;
 mod tidy;
 mod unarchive;
 mod windows;
+mod workers;
 mod worlds;
 mod yworkflow;

@@ -153,7 +153,7 @@ fn a_chain_goes(world: &World, outcome: &Outcome) -> bool {
     tops.any(|(_, middle)| goes(middle) && above.get(middle).is_some_and(goes))
 }
 
-type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
+pub(crate) type Check = dyn Fn(&mut Installation, &World) -> Result<(), String>;
 
 fn explore(dialect: Dialect, shared: Shared, check: &Check) {
     let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
@@ -187,7 +187,7 @@ fn explore_within(dialect: Dialect, shared: Shared, key: Option<&str>, check: &C
 }
 
 /// Checks a world for each of some seeds; `adapt` brings one that has lost a row back into order.
-fn explore_in(
+pub(crate) fn explore_in(
     database: &mut Installation,
     worlds: u64,
     check: &Check,
@@ -275,7 +275,7 @@ fn report(world: &World) -> String {
     text
 }
 
-fn check_run(database: &mut Installation, world: &World) -> Result<(), String> {
+pub(crate) fn check_run(database: &mut Installation, world: &World) -> Result<(), String> {
     database.load(world);
     let expected = oracle::run(world);
     let before = database.contents();

@@ -5,6 +5,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::failure;
+use windrow::graph::Graph;
 
 use crate::support::graphs::with_windows;
 use crate::support::installation::{Installation, on_every_server};
@@ -199,7 +200,12 @@ fn the_clock_of_the_zone_decides(dialect: Dialect) {
 
 /// An installation with families that are long due, the oldest first.
 fn with_families(dialect: Dialect, windows: &str, families: u32) -> Installation {
-    let mut installation = Installation::armed(dialect, &with_windows(windows));
+    due_families(dialect, &with_windows(windows), families)
+}
+
+/// The same of a graph.
+pub(crate) fn due_families(dialect: Dialect, graph: &Graph, families: u32) -> Installation {
+    let mut installation = Installation::armed(dialect, graph);
     installation
         .set_policy(json!({"scope": "1", "retention": "30d", "artifacts": false}))
         .expect("a policy");

@@ -1,0 +1,325 @@
+//! Several workers at once: they share out what one would do, and nothing is done twice, left or half done.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+use windrow::lint;
+
+use crate::oracle::{check_run, explore_in, now};
+use crate::support::graphs::dolphinscheduler;
+use crate::support::history::until;
+use crate::support::installation::{Installation, on_every_server};
+use crate::support::oracle;
+use crate::support::world::World;
+use crate::windows::due_families;
+
+on_every_server!(
+    one_worker_alone_does_what_a_run_does,
+    workers_at_once_do_together_what_one_would,
+    what_a_killed_worker_had_claimed_goes_all_the_same,
+    a_worker_has_one_run_at_a_time_and_all_do_the_same,
+    a_worker_waits_for_the_rule_before,
+);
+
+/// As many workers as the spec can have batches to fight for.
+const WORKERS: i64 = 3;
+
+fn graph(shared: Shared) -> Graph {
+    Graph {
+        workers: WORKERS,
+        ..dolphinscheduler(shared)
+    }
+}
+
+fn one_worker_alone_does_what_a_run_does(dialect: Dialect) {
+    for shared in [Shared::Closed, Shared::Literal] {
+        let mut database = Installation::armed(dialect, &graph(shared));
+        let tick = database.tick();
+        let make = |seed| World::random(seed, shared, now(), tick);
+        explore_in(&mut database, 10, &check_run, &make, &|world| world);
+    }
+}
+
+fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
+    let mut shared_out = 0;
+    for shared in [Shared::Closed, Shared::Literal] {
+        let mut database = Installation::armed(dialect, &graph(shared));
+        slow_down(&mut database);
+        let tick = database.tick();
+        let worlds = (1..).map(|seed| {
+            let mut world = World::random(seed, shared, now(), tick);
+            world.run_families = None;
+            world.batch_families = 1;
+            let expected = oracle::run(&world);
+            (seed, world, expected)
+        });
+        let many = worlds.filter(|(_, _, expected)| expected.families > 3);
+        for (seed, world, expected) in many.take(6) {
+            database.load(&world);
+            let mut left = database.contents();
+            for (table, id) in &expected.deleted {
+                left.remove(&((*table).to_owned(), *id));
+            }
+            let runs = together(&database, &world.options());
+            let sum = |what: &str| -> i64 {
+                runs.iter()
+                    .map(|run| run["rules"][0][what].as_i64().expect("a number"))
+                    .sum()
+            };
+            let told = || format!("seed {seed}: {runs:#?}");
+            assert!(runs.iter().all(|run| run["status"] == "done"), "{}", told());
+            let as_of: BTreeSet<String> = runs.iter().map(|run| run["as_of"].to_string()).collect();
+            let sweeps = database.number(&format!(
+                "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep WHERE run_id IN ({})",
+                ids(&runs)
+            ));
+            assert!(
+                world.as_of_is_option || as_of.len() as i64 == sweeps,
+                "{}",
+                told()
+            );
+            assert_eq!(database.contents(), left, "{}", told());
+            let count = |number: usize| i64::try_from(number).expect("a small number");
+            assert_eq!(sum("families"), count(expected.families), "{}", told());
+            assert_eq!(sum("rows"), count(expected.deleted.len()), "{}", told());
+            // Where a worker came so late that it began a sweep of its own, it met again what stays.
+            if sweeps == 1 {
+                let stays = expected.skipped.values().map(BTreeSet::len).sum::<usize>();
+                let stays = count(stays + expected.undated.len());
+                assert_eq!(sum("skipped_families"), stays, "{}", told());
+            }
+            let busy = |run: &&Value| run["rules"][0]["families"].as_i64() > Some(0);
+            shared_out += usize::from(runs.iter().filter(busy).count() > 1);
+        }
+    }
+    assert!(shared_out > 3, "{shared_out} worlds were shared out");
+}
+
+/// Roots go slowly enough for several workers to find some.
+fn slow_down(database: &mut Installation) {
+    let slowly = match database.dialect {
+        Dialect::Postgres => {
+            database.execute(
+                "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.04); RETURN OLD; END $$",
+            );
+            "EXECUTE FUNCTION public.slow()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => "SET @slow = SLEEP(0.04)",
+    };
+    database.execute(&format!(
+        "CREATE TRIGGER slow BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW {slowly}"
+    ));
+}
+
+/// One run of each worker, all at once, with the same options.
+fn together(database: &Installation, options: &Map<String, Value>) -> Vec<Value> {
+    let runners: Vec<_> = (1..=WORKERS)
+        .map(|worker| {
+            let mut options = options.clone();
+            options.insert("worker".to_owned(), worker.into());
+            database.call_aside("run", Value::Object(options))
+        })
+        .collect();
+    runners
+        .into_iter()
+        .map(|(runner, _, _)| runner.join().expect("no panic").1.expect("a run"))
+        .collect()
+}
+
+fn ids(runs: &[Value]) -> String {
+    let ids: Vec<String> = runs.iter().map(|run| run["run"].to_string()).collect();
+    ids.join(", ")
+}
+
+/// Makes the deletion of a row of a table wait while its id stands in the table `gate`, for twenty seconds at most.
+fn gate(database: &mut Installation, table: &str, ids: &[i64]) {
+    let wait = match database.dialect {
+        Dialect::Postgres => {
+            database.execute("CREATE TABLE public.gate (id integer PRIMARY KEY)");
+            database.execute(
+                "CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+                 BEGIN
+                     FOR v IN 1..1000 LOOP
+                         EXIT WHEN NOT EXISTS (SELECT FROM public.gate AS g WHERE g.id = OLD.id);
+                         PERFORM pg_sleep(0.02);
+                     END LOOP;
+                     RETURN OLD;
+                 END $$",
+            );
+            "EXECUTE FUNCTION public.gate()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            database.execute("CREATE TABLE gate (id integer PRIMARY KEY)");
+            "BEGIN
+                 DECLARE n integer DEFAULT 0;
+                 WHILE n < 1000 AND EXISTS (SELECT 1 FROM gate AS g WHERE g.id = OLD.id) DO SET n = n + 1 + SLEEP(0.02); END WHILE;
+             END"
+        }
+    };
+    database.execute(&format!(
+        "CREATE TRIGGER gate BEFORE DELETE ON {table} FOR EACH ROW {wait}"
+    ));
+    for id in ids {
+        database.execute(&format!("INSERT INTO gate (id) VALUES ({id})"));
+    }
+}
+
+fn terminate(database: &mut Installation, session: i64) {
+    database.execute(&match database.dialect {
+        Dialect::Postgres => format!("SELECT pg_terminate_backend({session}, 5000)"),
+        Dialect::Mysql | Dialect::Mariadb => format!("KILL CONNECTION {session}"),
+    });
+    database.until_gone(session);
+}
+
+fn left(database: &mut Installation) -> i64 {
+    database.number("SELECT COUNT(*) FROM t_ds_workflow_instance")
+}
+
+fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
+    let mut database = due_families(dialect, &graph(Shared::Closed), 10);
+    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
+    database.until_asleep("worker 2 has the first family", &runner, session);
+    // The first worker has the others, and does not wait for the one that is another's.
+    let first = database
+        .run(json!({"worker": 1, "run_families": 5}))
+        .expect("a run");
+    assert_eq!(first["reason"], "run_families reached", "{first}");
+    assert_eq!(first["rules"][0]["families"], 5, "{first}");
+    assert_eq!(left(&mut database), 5);
+    let sweeps = "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep";
+    assert_eq!(database.number(sweeps), 1);
+    terminate(&mut database, session);
+    assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+
+    // One that is killed beside another: that one takes what was claimed, in the same sweep.
+    database.execute("DELETE FROM gate");
+    database.execute("INSERT INTO gate (id) VALUES (1), (7)");
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
+    database.until_asleep("worker 3 has the first family", &runner, session);
+    let (other, _, beside) = database.call_aside("run", json!({"worker": 1}));
+    database.until_asleep("worker 1 has the next one", &other, beside);
+    terminate(&mut database, session);
+    assert!(runner.join().expect("no panic").1.is_err(), "it survived");
+    database.execute("DELETE FROM gate");
+    let finished = other.join().expect("no panic").1.expect("a run");
+    assert_eq!(finished["status"], "done", "{finished}");
+    assert_eq!(finished["rules"][0]["families"], 5, "{finished}");
+    assert_eq!(finished["rules"][0]["skipped"], json!({}), "{finished}");
+    assert_eq!(left(&mut database), 0);
+    assert_eq!(database.number(sweeps), 2);
+    let last = database.run(json!({})).expect("a run");
+    assert_eq!(last["status"], "done", "{last}");
+    let crashed = "SELECT COUNT(*) FROM W.run WHERE status = 'crashed'";
+    assert_eq!(database.number(crashed), 2);
+}
+
+fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
+    let mut database = due_families(dialect, &graph(Shared::Closed), 3);
+    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
+    database.until_asleep("worker 2 has the first family", &runner, session);
+    for options in [
+        json!({"worker": 2}),
+        json!({"worker": 3, "retention": "90d"}),
+        json!({"worker": 1, "dry_run": true}),
+    ] {
+        let refused = database.run(options.clone()).expect("an answer");
+        assert_eq!(refused["status"], "refused", "{options}: {refused}");
+        let reason = refused["reason"].as_str().expect("a reason");
+        assert!(
+            reason.starts_with("run 1 is in progress"),
+            "{options}: {reason}"
+        );
+    }
+    for number in [json!(0), json!(WORKERS + 1), json!("2"), Value::Null] {
+        let error = database
+            .run(json!({"worker": number}))
+            .expect_err("no such worker");
+        assert!(
+            format!("{error:#}").contains("worker is not a number from 1 to 3"),
+            "{error:#}"
+        );
+    }
+    // Without the option it is the first.
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(first["status"], "done", "{first}");
+    assert_eq!(first["rules"][0]["families"], 2, "{first}");
+    assert_eq!(left(&mut database), 1);
+    database.execute("DELETE FROM gate");
+    let second = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(second["rules"][0]["families"], 1, "{second}");
+    let told =
+        database.texts("SELECT CONCAT(worker, ' of ', sweep_id) FROM W.run_sweep ORDER BY run_id");
+    assert_eq!(told, ["2 of 1", "1 of 1"]);
+    // A run of both found something; what each found counts for the other.
+    assert_eq!(database.number("SELECT empty_runs FROM W.scheduling"), 0);
+}
+
+const LOG_AND_JOBS: &str = r#"
+name    = "w"
+workers = 3
+
+[tables]
+log = { key = "id integer" }
+job = { key = "id integer" }
+
+[rules.a_log]
+strategy  = "age"
+root      = "log"
+time      = "written"
+retention = { default = "30d" }
+limits    = { batch_rows = 1 }
+
+[rules.b_jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = 1 }
+end_time  = "ended"
+retention = { default = "30d" }
+"#;
+
+fn a_worker_waits_for_the_rule_before(dialect: Dialect) {
+    let (graph, findings) = lint::load(LOG_AND_JOBS);
+    let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE log (id integer PRIMARY KEY, written {time});
+         CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time})"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    for id in 1..=4 {
+        let time = format!("2025-01-{id:02} 12:00:00");
+        database.execute(&format!(
+            "INSERT INTO log (id, written) VALUES ({id}, '{time}')"
+        ));
+        database.execute(&format!(
+            "INSERT INTO job (id, state, ended) VALUES ({id}, 1, '{time}')"
+        ));
+    }
+    gate(&mut database, "log", &[2]);
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 1}));
+    database.until_asleep("worker 1 is at the log", &runner, session);
+    let (second, _, _) = database.call_aside("run", json!({"worker": 2}));
+    let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for = 'worker 1, which is at rule a_log'";
+    until("worker 2 waits", || Ok(database.number(waits) == 1)).expect("it waits");
+    let counts = "SELECT CONCAT((SELECT COUNT(*) FROM log), ' ', (SELECT COUNT(*) FROM job))";
+    assert_eq!(database.texts(counts), ["3 4"]);
+    database.execute("DELETE FROM gate");
+    let runs = [runner, second].map(|runner| runner.join().expect("no panic").1.expect("a run"));
+    assert_eq!(database.texts(counts), ["0 0"]);
+    let of = |rule: usize| -> Vec<i64> {
+        let rows = runs.iter().map(|run| run["rules"][rule]["rows"].as_i64());
+        rows.map(|rows| rows.expect("a number")).collect()
+    };
+    assert_eq!(of(0), [4, 0], "{runs:#?}");
+    assert_eq!(of(1).iter().sum::<i64>(), 4, "{runs:#?}");
+    assert!(runs.iter().all(|run| run["status"] == "done"), "{runs:#?}");
+}

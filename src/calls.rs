@@ -355,7 +355,7 @@ mod tests {
         );
         assert_eq!(mysql.ask("preview"), "CALL `windrow_x`.preview(?)");
         assert_eq!(mysql.shown("run", "{}"), "CALL windrow_x.run('{}')");
-        assert!(mysql.status().contains("IS_USED_LOCK('windrow_x.run')"));
+        assert!(mysql.status().contains("CONCAT('windrow_x.run', IF("));
         assert!(!mysql.status().contains('{'));
         for list in [
             List::Policy,

@@ -157,13 +157,14 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
         root_key: dialect.ident(&graph.table(*root).key[0].name),
         ways: ways
             .iter()
-            .map(|way| way_view(way, edge, dialect, &qualified))
+            .map(|way| way_view(graph, way, edge, dialect, &qualified))
             .collect(),
     }
 }
 
 /// From the parent, which is `p`, upwards to what names the root table.
 fn way_view(
+    graph: &Graph,
     way: &[(TableId, Edge)],
     edge: &Edge,
     dialect: Dialect,
@@ -183,8 +184,16 @@ fn way_view(
         ));
     }
     let top = &way[0].1;
+    let mut column = format!("{}.{}", alias(0), dialect.ident(&top.column.name));
+    // What names another key of the root table than the one by which its rows are locked.
+    if !top.names_key(graph) {
+        let on = via::same(top, dialect, &alias(0), "q");
+        from.push_str(&format!(" JOIN {} AS q ON {on}", qualified(top.parent)));
+        let key = &graph.table(top.parent).key[0].name;
+        column = format!("q.{}", dialect.ident(key));
+    }
     WayView {
-        column: format!("{}.{}", alias(0), dialect.ident(&top.column.name)),
+        column,
         from,
         names: via::same(edge, dialect, "NEW", "p"),
     }

@@ -57,6 +57,33 @@ fn the_generated_triggers() {
     insta::assert_snapshot!(text);
 }
 
+/// A row of Airflow's root table has a number for a key, and its children name another one.
+#[test]
+fn a_root_that_is_named_by_another_key_is_locked_by_its_own() {
+    let text = include_str!("../../specs/airflow-3.toml");
+    let (graph, _) = windrow::lint::load(text);
+    let mut graph = graph.expect("a spec without errors");
+    for rule in &mut graph.rules {
+        rule.orphan_guard = rule.timed.is_none() && rule.single.is_none();
+    }
+    for (dialect, way) in [
+        (
+            Dialect::Postgres,
+            "SELECT q.\"id\" FROM \"public\".\"task_instance\" AS p JOIN \"public\".\"dag_run\" AS q ON p.\"dag_id\" = q.\"dag_id\" AND p.\"run_id\" = q.\"run_id\" WHERE NEW.\"ti_id\" = p.\"id\"",
+        ),
+        (
+            Dialect::Mysql,
+            "(SELECT q.`id` FROM `airflow`.`task_instance` AS p JOIN `airflow`.`dag_run` AS q ON p.`dag_id` = q.`dag_id` AND p.`run_id` = q.`run_id` WHERE NEW.`ti_id` = p.`id`)",
+        ),
+    ] {
+        let files = render::bundle(&graph, dialect).expect("it renders").files;
+        assert!(
+            files.iter().any(|file| file.text.contains(way)),
+            "{dialect:?}"
+        );
+    }
+}
+
 /// A history with triggers.
 fn guarded(dialect: Dialect) -> Result<History> {
     let mut history = History::shared(dialect)?;

@@ -194,7 +194,8 @@ impl Calls {
     }
 
     /// Rows of kind, name, body, comment and the statement that drops it, of what stands in the control schema: routines,
-    /// events, views, tables and their columns; all but routines and events without the last three. Parameter: its name.
+    /// events, triggers of their owner (MySQL, MariaDB), views, tables and their columns; the last three of these without
+    /// body, comment and statement. Parameter: its name.
     pub fn objects(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => postgres::OBJECTS,

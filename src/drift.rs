@@ -35,6 +35,8 @@ pub enum Kind {
     Routine,
     /// An event of MySQL or MariaDB.
     Event,
+    /// A trigger of MySQL or MariaDB on a table of the application; on PostgreSQL its function counts.
+    Trigger,
     /// A view, by its name: a server rewrites its text.
     View,
     /// A table of the ledger, or an archive.
@@ -53,6 +55,7 @@ impl Kind {
         match self {
             Kind::Routine => "routine",
             Kind::Event => "event",
+            Kind::Trigger => "trigger",
             Kind::View => "view",
             Kind::Table => "table",
             Kind::Column => "column",
@@ -107,7 +110,8 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         }
     }
     for ((kind, name), fingerprint, body, comment, drop) in others {
-        let is_ours = comment.contains(&format!("[body {fingerprint}]"));
+        // A trigger has no comment; only those of the owner role are asked for.
+        let is_ours = kind == Kind::Trigger || comment.contains(&format!("[body {fingerprint}]"));
         // Which of two with the same body is the generated one cannot be told.
         let is_left = is_ours && known.get(&(kind, name.clone())) != Some(&fingerprint);
         match generated.remove(&(kind, name.clone())) {
@@ -128,8 +132,12 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
             }),
             Some(wanted) => found.push(Drift {
                 kind,
-                state: if is_ours { State::Other } else { State::Edited },
-                detail: if is_ours {
+                state: if is_ours && kind != Kind::Trigger {
+                    State::Other
+                } else {
+                    State::Edited
+                },
+                detail: if is_ours && kind != Kind::Trigger {
                     "generated from another state of the spec, or by another version; windrow install brings it up to date"
                 } else {
                     "edited by hand; windrow install puts it back"
@@ -181,6 +189,7 @@ fn kind(text: &str) -> Option<Kind> {
     [
         Kind::Routine,
         Kind::Event,
+        Kind::Trigger,
         Kind::View,
         Kind::Table,
         Kind::Column,
@@ -199,7 +208,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
         .filter(|file| !file.path.contains("/90_"))
         .flat_map(|file| &file.statements);
     for statement in statements {
-        let Some((kind, ident)) = object(statement, control) else {
+        let Some((kind, ident)) = object(statement, control, dialect) else {
             continue;
         };
         let name = dialect.bare(ident);
@@ -214,9 +223,11 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             }
         }
         let body = match kind {
-            Kind::Routine | Kind::Event => render::routine_body(dialect, &statement.sql)
-                .unwrap_or_default()
-                .to_owned(),
+            Kind::Routine | Kind::Event | Kind::Trigger => {
+                render::routine_body(dialect, &statement.sql)
+                    .unwrap_or_default()
+                    .to_owned()
+            }
             _ => String::new(),
         };
         let statement = String::new();
@@ -225,9 +236,16 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
     objects
 }
 
-/// The object in the control schema that a statement creates: its kind, and its name, which may be quoted.
-fn object<'a>(statement: &'a Statement, control: &str) -> Option<(Kind, &'a str)> {
+/// The object that a statement creates: its kind, and its name without a schema, which may be quoted.
+fn object<'a>(
+    statement: &'a Statement,
+    control: &str,
+    dialect: Dialect,
+) -> Option<(Kind, &'a str)> {
     let (kind, name) = statement.what.strip_prefix("create ")?.split_once(' ')?;
+    if kind == "trigger" && dialect != Dialect::Postgres {
+        return Some((Kind::Trigger, name.rsplit_once('.')?.1));
+    }
     let kind = match kind {
         "function" | "procedure" => Kind::Routine,
         "event" => Kind::Event,

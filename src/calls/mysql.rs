@@ -277,6 +277,18 @@ SELECT
 FROM information_schema.events AS e
 JOIN control AS n ON n.name = e.event_schema
 UNION ALL
+SELECT
+    'trigger', t.trigger_name, t.action_statement, '',
+    CONCAT('DROP TRIGGER ', CONCAT('`', REPLACE(t.trigger_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(t.trigger_name, '`', '``'), '`'))
+FROM information_schema.triggers AS t
+-- A role is written `role`, `role@` or `role@%`.
+WHERE SUBSTRING_INDEX(t.definer, '@', 1) IN (
+    SELECT SUBSTRING_INDEX(r.definer, '@', 1)
+    FROM information_schema.routines AS r
+    JOIN control AS n ON n.name = r.routine_schema
+    WHERE r.routine_comment LIKE '%[body %'
+)
+UNION ALL
 SELECT IF(t.table_type = 'VIEW', 'view', 'table'), t.table_name, '', '', ''
 FROM information_schema.tables AS t
 JOIN control AS n ON n.name = t.table_schema

@@ -99,7 +99,12 @@ WITH control AS (
 SELECT
     'routine', p.proname::text, p.prosrc,
     coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), ''),
-    pg_catalog.format('DROP %s %s', CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, p.oid::pg_catalog.regprocedure)
+    -- The triggers of a function go with it.
+    pg_catalog.format(
+        'DROP %s %s%s',
+        CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, p.oid::pg_catalog.regprocedure,
+        CASE WHEN p.prorettype = 'pg_catalog.trigger'::pg_catalog.regtype THEN ' CASCADE' ELSE '' END
+    )
 FROM pg_catalog.pg_proc AS p
 JOIN control AS n ON n.oid = p.pronamespace
 UNION ALL

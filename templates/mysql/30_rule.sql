@@ -946,7 +946,7 @@ BEGIN
 {%- endfor %}
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
 

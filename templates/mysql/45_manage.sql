@@ -81,7 +81,7 @@ BEGIN
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
-    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+    -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
 {%- for edge in edges %}
     SELECT COUNT(*)
     INTO v_count
@@ -432,7 +432,7 @@ END;
 --# create procedure {{ control }}.claim_artifacts
 CREATE PROCEDURE {{ control }}.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body @body@]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body @body@]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
@@ -635,7 +635,7 @@ BEGIN
         IF(n.usable, 'ok', 'violation'),
         CASE
             WHEN n.usable THEN 'valid'
-            WHEN n.found THEN '{% if maria %}IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED{% else %}INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE{% endif %}'
+            WHEN n.found THEN '{% if maria %}IGNORED: ALTER TABLE ... ALTER INDEX ... NOT IGNORED{% else %}INVISIBLE: ALTER TABLE ... ALTER INDEX ... VISIBLE{% endif %}'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (

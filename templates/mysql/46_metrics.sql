@@ -18,7 +18,7 @@ BEGIN
     DECLARE v_gone     double;
 {%- for rule in rules %}
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (

@@ -824,7 +824,7 @@ BEGIN
     END IF;
     IF {{ control }}.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', {{ control }}.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT {{ control }}.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT {{ control }}.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM {{ control }}.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -1413,7 +1413,7 @@ AS $windrow$
 $windrow$;
 --# comment on function {{ control }}.claim_artifacts
 COMMENT ON FUNCTION {{ control }}.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body @body@]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body @body@]';
 --# create function {{ control }}.finish_artifact
 CREATE OR REPLACE FUNCTION {{ control }}.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
@@ -1582,7 +1582,7 @@ BEGIN
                 WHEN t.known IS NULL THEN 'missing; run windrow install'
                 WHEN NOT t.known THEN 'edited by hand; windrow install puts it back'
                 WHEN t.tgenabled IN ('O', 'A') THEN 'refuses rows whose parent is gone'
-                ELSE 'disabled: ALTER TABLE … ENABLE TRIGGER'
+                ELSE 'disabled: ALTER TABLE ... ENABLE TRIGGER'
             END
         FROM (
             VALUES

@@ -185,7 +185,7 @@ BEGIN
         OR NOT EXISTS (SELECT FROM {{ control }}.run AS r WHERE r.run_id = p_by_run AND r.backend_pid = pg_backend_pid())
     ) THEN
         RAISE EXCEPTION 'run % does not prune', p_by_run
-            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.archive_drop(…) drops archived rows.';
+            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.archive_drop(...) drops archived rows.';
     END IF;
     o_rows := 0;
     IF io_place = 0 THEN

@@ -11,6 +11,7 @@ mod crash;
 mod cron;
 mod debris;
 mod demo;
+mod encodings;
 mod events;
 mod generated;
 mod guard;

@@ -22,7 +22,7 @@ use crate::support::world::{Row, SECOND, World, timestamp};
 
 /// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others. MySQL and
 /// MariaDB, which run the same statements, look at one half each: a world takes four times as long there as on PostgreSQL.
-const WORLDS: u64 = 200;
+const WORLDS: u64 = 160;
 
 on_every_server!(
     closed_worlds_are_cleaned_as_the_model_says,

@@ -452,7 +452,7 @@ fn a_trigger_that_is_missing_or_edited_is_told_and_put_back(dialect: Dialect) ->
             "DROP TRIGGER {name} ON t_ds_alert; ALTER TABLE t_ds_task_instance DISABLE TRIGGER {name};
              CREATE OR REPLACE TRIGGER {name} AFTER INSERT ON t_ds_command FOR EACH ROW EXECUTE FUNCTION {function}()"
         ))?;
-        let disabled = json!("disabled: ALTER TABLE … ENABLE TRIGGER");
+        let disabled = json!("disabled: ALTER TABLE ... ENABLE TRIGGER");
         let (_, mut told) = faults(&mut client)?;
         told.sort_by_key(Value::to_string);
         ensure!(told == [disabled, edited, missing], "{told:?}");

@@ -173,3 +173,17 @@ fn the_readme_names_only_targets_and_commands_that_exist() {
     }
     assert!(targets >= 3, "the README should name the targets");
 }
+
+/// A database of PostgreSQL in another encoding than UTF-8 takes only what it has a letter for.
+#[test]
+fn templates_are_ascii() {
+    for dialect in ["postgres", "mysql"] {
+        let folder = root().join("templates").join(dialect);
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let text = fs::read_to_string(&path).expect("a text");
+            let odd: Vec<&str> = text.lines().filter(|line| !line.is_ascii()).collect();
+            assert!(odd.is_empty(), "{}: {odd:?}", path.display());
+        }
+    }
+}

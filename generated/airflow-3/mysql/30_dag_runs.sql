@@ -787,7 +787,7 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
         -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
         SET v_rows = 0;

@@ -267,7 +267,7 @@ BEGIN
     DECLARE v_any  boolean;
     SET o_rows = '';
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-    -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+    -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
     -- hitl_detail_history: rows belong to task_instance_history.
     SET v_rows = 0;

@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -117,7 +117,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('dag_runs', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -183,7 +183,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('tries', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -238,7 +238,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('task_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -297,7 +297,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('asset_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -343,7 +343,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('revoked_token', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -388,7 +388,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -433,7 +433,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('import_error', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -478,7 +478,7 @@ BEGIN
     INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('job', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (

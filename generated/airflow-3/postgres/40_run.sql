@@ -988,7 +988,7 @@ BEGIN
     END IF;
     IF windrow_airflow_3.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', windrow_airflow_3.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT windrow_airflow_3.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_airflow_3.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_airflow_3.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -1005,7 +1005,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body d5b6aa82c8e8]';
+    'Checks the options of purge() and opens the ledger. [body 8b03862e69b5]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_key(p_rule text, p_key text)
@@ -1721,7 +1721,7 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 8f31555cd80b]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 8f31555cd80b]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

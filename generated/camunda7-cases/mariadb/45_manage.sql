@@ -93,7 +93,7 @@ BEGIN
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
-    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+    -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
     SELECT COUNT(*)
     INTO v_count
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS c
@@ -513,7 +513,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 43e812e2ae17]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 43e812e2ae17]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
@@ -569,7 +569,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body 957099e6de3c]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_cases.verify(''{}''); [body fed86c8f7544]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -780,7 +780,7 @@ BEGIN
         IF(n.usable, 'ok', 'violation'),
         CASE
             WHEN n.usable THEN 'valid'
-            WHEN n.found THEN 'IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED'
+            WHEN n.found THEN 'IGNORED: ALTER TABLE ... ALTER INDEX ... NOT IGNORED'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (

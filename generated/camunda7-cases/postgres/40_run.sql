@@ -634,7 +634,7 @@ BEGIN
     END IF;
     IF windrow_camunda7_cases.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', windrow_camunda7_cases.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_cases.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_cases.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_cases.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -651,7 +651,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 6c42901b2560]';
+    'Checks the options of purge() and opens the ledger. [body 1e3520dfc2b7]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.check_key(p_rule text, p_key text)
@@ -1194,7 +1194,7 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 20f995023728]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 20f995023728]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

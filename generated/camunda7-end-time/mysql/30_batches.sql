@@ -746,7 +746,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
         -- ACT_HI_INCIDENT: rows belong to ACT_HI_BATCH.
         SET v_rows = 0;

@@ -524,7 +524,7 @@ BEGIN
         WHERE NOT l.upwards;
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
         -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
         SET v_rows = 0;

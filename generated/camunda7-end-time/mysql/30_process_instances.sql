@@ -1258,7 +1258,7 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
         -- ACT_HI_ACTINST: rows belong to ACT_HI_PROCINST.
         SET v_rows = 0;

@@ -93,7 +93,7 @@ BEGIN
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
-    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+    -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
     SELECT COUNT(*)
     INTO v_count
     FROM `camunda7`.`ACT_HI_ACTINST` AS c
@@ -693,7 +693,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body efae3b0d7f96]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body efae3b0d7f96]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
@@ -749,7 +749,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 6863bd1ae16b]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 4c91277ff942]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -1040,7 +1040,7 @@ BEGIN
         IF(n.usable, 'ok', 'violation'),
         CASE
             WHEN n.usable THEN 'valid'
-            WHEN n.found THEN 'INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE'
+            WHEN n.found THEN 'INVISIBLE: ALTER TABLE ... ALTER INDEX ... VISIBLE'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (

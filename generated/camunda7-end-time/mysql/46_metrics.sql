@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -106,7 +106,7 @@ BEGIN
     INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('process_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -189,7 +189,7 @@ BEGIN
     INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('case_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -280,7 +280,7 @@ BEGIN
     INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('decisions', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -335,7 +335,7 @@ BEGIN
     INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('batches', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (
@@ -382,7 +382,7 @@ BEGIN
     INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     VALUES ('cleanup_log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (

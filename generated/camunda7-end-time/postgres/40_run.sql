@@ -869,7 +869,7 @@ BEGIN
     END IF;
     IF windrow_camunda7_end_time.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', windrow_camunda7_end_time.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_end_time.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_camunda7_end_time.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_camunda7_end_time.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -886,7 +886,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body b3b08cf409c6]';
+    'Checks the options of purge() and opens the ledger. [body 6a220e5af47a]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -1883,7 +1883,7 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 9372a3695fa8]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 9372a3695fa8]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

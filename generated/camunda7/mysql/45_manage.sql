@@ -93,7 +93,7 @@ BEGIN
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
-    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+    -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
     SELECT COUNT(*)
     INTO v_count
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS c
@@ -630,7 +630,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body e6a05e5ce9db]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body e6a05e5ce9db]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
@@ -686,7 +686,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body 6d61bb432375]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body e51a8f171a47]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -952,7 +952,7 @@ BEGIN
         IF(n.usable, 'ok', 'violation'),
         CASE
             WHEN n.usable THEN 'valid'
-            WHEN n.found THEN 'INVISIBLE: ALTER TABLE … ALTER INDEX … VISIBLE'
+            WHEN n.found THEN 'INVISIBLE: ALTER TABLE ... ALTER INDEX ... VISIBLE'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (

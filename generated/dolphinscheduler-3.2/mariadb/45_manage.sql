@@ -93,7 +93,7 @@ BEGIN
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
-    -- INSERT … SELECT would lock the rows of the application where the isolation level is high.
+    -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
     SELECT COUNT(*)
     INTO v_count
     FROM `dolphinscheduler`.`t_ds_alert` AS c
@@ -534,7 +534,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 8f36a4fa3d43]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 8f36a4fa3d43]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
@@ -590,7 +590,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 5c6056831f76]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler_3_2.verify(''{}''); [body 19c92cfe87e7]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -801,7 +801,7 @@ BEGIN
         IF(n.usable, 'ok', 'violation'),
         CASE
             WHEN n.usable THEN 'valid'
-            WHEN n.found THEN 'IGNORED: ALTER TABLE … ALTER INDEX … NOT IGNORED'
+            WHEN n.found THEN 'IGNORED: ALTER TABLE ... ALTER INDEX ... NOT IGNORED'
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
     FROM (

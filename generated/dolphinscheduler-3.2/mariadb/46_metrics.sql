@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT … SELECT would lock the rows of the application.
+    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
     SELECT n.families
     INTO v_families
     FROM (

@@ -639,7 +639,7 @@ BEGIN
     END IF;
     IF windrow_dolphinscheduler_3_2.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', windrow_dolphinscheduler_3_2.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT windrow_dolphinscheduler_3_2.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_dolphinscheduler_3_2.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_dolphinscheduler_3_2.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -656,7 +656,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 085edc6d2760]';
+    'Checks the options of purge() and opens the ledger. [body 7c9e27fdb2e2]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.check_key(p_rule text, p_key text)
@@ -1214,7 +1214,7 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body 010669983664]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 010669983664]';
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

@@ -839,7 +839,7 @@ BEGIN
           AND s.scope IS NULL;
         SET o_rows = '';
         -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT …) locks what it reads.
+        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 
         -- t_ds_alert_send_status: rows belong to t_ds_alert.
         SET v_rows = 0;

@@ -632,7 +632,7 @@ BEGIN
     END IF;
     IF windrow_yworkflow.rule_paused(v_rule) IS NOT NULL THEN
         RAISE EXCEPTION '%', windrow_yworkflow.rule_paused(v_rule)
-            USING ERRCODE = '55000', HINT = 'SELECT windrow_yworkflow.resume_rule(…) first.';
+            USING ERRCODE = '55000', HINT = 'SELECT windrow_yworkflow.resume_rule(...) first.';
     END IF;
     IF NOT v_control.armed OR v_control.server_identity IS DISTINCT FROM windrow_yworkflow.server_identity() THEN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
@@ -650,7 +650,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body efe2a792e1e6]';
+    'Checks the options of purge() and opens the ledger. [body 31fe576e468f]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -1159,7 +1159,7 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 … 512 minutes. [body c0d7f374d909]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body c0d7f374d909]';
 CREATE OR REPLACE FUNCTION windrow_yworkflow.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

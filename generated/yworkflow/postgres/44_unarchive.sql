@@ -166,7 +166,7 @@ BEGIN
         OR NOT EXISTS (SELECT FROM windrow_yworkflow.run AS r WHERE r.run_id = p_by_run AND r.backend_pid = pg_backend_pid())
     ) THEN
         RAISE EXCEPTION 'run % does not prune', p_by_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.archive_drop(…) drops archived rows.';
+            USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.archive_drop(...) drops archived rows.';
     END IF;
     o_rows := 0;
     IF io_place = 0 THEN
@@ -222,7 +222,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_step(bigint, bigint, timestamptz, bigint, integer, bigint) IS
-    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body 2ee4e2d4f154]';
+    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body a86315f4efae]';
 
 -- archive_cutoff: the instant before which the last row of a run must have been archived, so that a run prunes it.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_cutoff(p_run bigint)

@@ -104,7 +104,7 @@ fn rounds(dialect: Dialect, points: &[usize], random: &mut SmallRng) -> Vec<(usi
             rounds.extend(ends.iter().map(|end| (*point, *end)));
         }
     } else {
-        let sample = [[End::Session; 6].as_slice(), &deaths, &losses].concat();
+        let sample = [[End::Session; 4].as_slice(), &deaths, &losses].concat();
         for end in sample {
             rounds.push((*points.choose(random).expect("a stop"), end));
         }

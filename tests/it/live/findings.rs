@@ -256,6 +256,17 @@ fn force_overrules_and_is_on_record_until_it_is_mended() {
     );
 }
 
+/// A copy of the spec whose rule has triggers against orphans.
+pub(super) fn guarded(folder: &std::path::Path) -> String {
+    let path = folder.join("guarded.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let rule = "[rules.workflow_instances]\n";
+    assert!(text.contains(rule));
+    let text = text.replace(rule, &format!("{rule}orphan_guard = true\n"));
+    std::fs::write(&path, text).expect("a file");
+    path.display().to_string()
+}
+
 /// What people and runs wrote, as one text.
 fn written(database: &mut Database) -> String {
     let tables = [
@@ -346,6 +357,21 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         .windrow("run SPEC --no-estimate")
         .expect(0, &["done, nothing left"]);
     database.windrow("verify SPEC").expect(0, &["clean\n"]);
+
+    // A spec that asks for triggers no more.
+    let folder = tempfile::tempdir().expect("a folder");
+    let guarded = guarded(folder.path());
+    database
+        .windrow(&format!("install {guarded}"))
+        .expect(0, &["create function windrow_dolphinscheduler."]);
+    let triggers = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'windrow%' AND tgrelid::regclass::text LIKE 't_ds%'";
+    assert_eq!(database.number(triggers), 10);
+    database.windrow("diff SPEC").expect(1, &["() CASCADE\n"]);
+    database
+        .windrow("install SPEC")
+        .expect(0, &["drop routine "]);
+    assert_eq!(database.number(triggers), 0);
+    database.windrow("diff SPEC").expect(0, &["as generated: "]);
 
     // What changes beside the control schema.
     database.sql(

@@ -423,6 +423,21 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             .windrow("run SPEC --no-estimate")
             .expect(0, &["done, nothing left"]);
 
+        // A spec that asks for triggers no more.
+        let folder = tempfile::tempdir().expect("a folder");
+        let guarded = super::super::findings::guarded(folder.path());
+        server
+            .windrow(&format!("install {guarded}"))
+            .expect(0, &["create trigger "]);
+        let triggers = "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'dolphinscheduler'";
+        assert_eq!(server.number(triggers), 20);
+        server
+            .windrow("diff SPEC")
+            .expect(1, &["    DROP TRIGGER `dolphinscheduler`."]);
+        server.windrow("install SPEC").expect(0, &["drop trigger "]);
+        assert_eq!(server.number(triggers), 0);
+        server.windrow("diff SPEC").expect(0, &["as generated: "]);
+
         server.sql("DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command");
         server.sql("CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)");
         server.windrow("diff SPEC").expect(

@@ -116,7 +116,7 @@ pub(crate) fn scale_lab(families: u32) -> Result<scale::Lab> {
         url: server.url("run", "postgres"),
         as_of: lab.as_of,
         progress: format!(
-            "SELECT deleted_rows, batches, extract(epoch FROM updated_at) FROM {}.run_rule",
+            "SELECT deleted_rows, batches, extract(epoch FROM updated_at)::float8 FROM {}.run_rule",
             lab.control
         ),
         pid: server.pid(),

@@ -76,6 +76,8 @@ fn point(report: &mut Report, lab: Lab) -> Result<Point> {
     let mut reader = db::connect(&lab.url.parse()?)?;
     let idle = private_memory(lab.pid);
     let peak = Cell::new(idle);
+    // The session that did the work is gone when the program is, and its time with it.
+    let cpu = Cell::new(0.0_f64);
     let options = [
         &selection[..],
         &[
@@ -92,7 +94,8 @@ fn point(report: &mut Report, lab: Lab) -> Result<Point> {
         POLL,
         || {
             peak.set(private_memory(lab.pid).max(peak.get()));
-            (lab.cpu)()
+            cpu.set((lab.cpu)().max(cpu.get()));
+            cpu.get()
         },
         || {
             let rows = reader.query(&lab.progress, &[])?;

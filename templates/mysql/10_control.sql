@@ -650,7 +650,7 @@ SQL SECURITY DEFINER
 COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body @body@]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 16777216;
     INSERT INTO {{ control }}.run_skip (run_id, rule, reason, families, sample_keys)
     SELECT
         p_run,

@@ -1099,7 +1099,8 @@ BEGIN
             CALL {{ control }}.seconds(v_text, v_retention);
             CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
 {%- if workers > 1 %}
-            -- The workers share the roots out: each claims the next ones, in a transaction that does nothing else.
+            -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing
+            -- else.
             SELECT c.claimed, c.is_last
             INTO v_claim, v_is_last
             FROM {{ control }}.run_claim AS c
@@ -1120,7 +1121,7 @@ BEGIN
                     IF NOT v_exhausted THEN
                         REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
                         VALUES (1, COALESCE(v_time, {{ rule.least_time }}), COALESCE(v_key, {{ rule.first_key }}));
-                        CALL {{ control }}.{{ rule.name }}_next(v_take);
+                        CALL {{ control }}.{{ rule.name }}_next(LEAST(4 * v_take, v_limit - v_done));
                     END IF;
                     SELECT COUNT(r.id) INTO v_present FROM {{ control }}.work_root AS r;
                     IF v_present = 0 THEN

@@ -864,7 +864,7 @@ BEGIN
     v_take := least(
         v_progress.batch_families,
         {{ control }}.setting_of({{ rule.literal }}, 'batch_families'),
-        coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
+        {{ w::families_left(control=control, rule=rule) }}
     );
     IF v_take <= 0 THEN
         RETURN 'run_families reached';
@@ -875,7 +875,7 @@ BEGIN
 
 {%- if workers > 1 %}
 
-    -- The workers share the roots out: each claims the next ones, in a transaction that does nothing else.
+    -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing else.
     SELECT c.claimed, c.is_last INTO STRICT v_claim, v_is_last FROM {{ control }}.run_claim AS c WHERE c.run_id = p_run AND c.rule = {{ rule.literal }};
     IF cardinality(v_claim) = 0 THEN
         BEGIN
@@ -884,6 +884,7 @@ BEGIN
             RETURN 'again';
         END;
         IF NOT v_sweep.exhausted THEN
+            v_take := least(4 * v_take, {{ w::families_left(control=control, rule=rule) }});
             {{ w::next_roots(control=control, rule=rule, progress="v_sweep") | indent(prefix="        ") }}
         END IF;
         IF v_roots IS NULL THEN

@@ -30,6 +30,11 @@ IF NOT EXISTS (SELECT FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run A
     END IF;
 {%- endmacro at_rule %}
 
+{#- How many families more a run may take of a rule. -#}
+{% macro families_left(control, rule) -%}
+coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
+{%- endmacro families_left %}
+
 {#- The next roots that a run has not looked at: v_roots, and how far they go: v_ends. -#}
 {% macro next_roots(control, rule, progress="v_progress") -%}
 SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root)

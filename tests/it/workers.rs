@@ -179,7 +179,7 @@ fn left(database: &mut Installation) -> i64 {
 }
 
 fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
-    let mut database = due_families(dialect, &graph(Shared::Closed), 10);
+    let mut database = due_families(dialect, &graph(Shared::Closed), 20);
     gate(&mut database, "t_ds_workflow_instance", &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
@@ -189,7 +189,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
         .expect("a run");
     assert_eq!(first["reason"], "run_families reached", "{first}");
     assert_eq!(first["rules"][0]["families"], 5, "{first}");
-    assert_eq!(left(&mut database), 5);
+    assert_eq!(left(&mut database), 15);
     let sweeps = "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep";
     assert_eq!(database.number(sweeps), 1);
     terminate(&mut database, session);
@@ -197,7 +197,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
 
     // One that is killed beside another: that one takes what was claimed, in the same sweep.
     database.execute("DELETE FROM gate");
-    database.execute("INSERT INTO gate (id) VALUES (1), (7)");
+    database.execute("INSERT INTO gate (id) VALUES (1), (11)");
     let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
     database.until_asleep("worker 3 has the first family", &runner, session);
     let (other, _, beside) = database.call_aside("run", json!({"worker": 1}));
@@ -207,7 +207,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
     database.execute("DELETE FROM gate");
     let finished = other.join().expect("no panic").1.expect("a run");
     assert_eq!(finished["status"], "done", "{finished}");
-    assert_eq!(finished["rules"][0]["families"], 5, "{finished}");
+    assert_eq!(finished["rules"][0]["families"], 15, "{finished}");
     assert_eq!(finished["rules"][0]["skipped"], json!({}), "{finished}");
     assert_eq!(left(&mut database), 0);
     assert_eq!(database.number(sweeps), 2);
@@ -220,7 +220,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
 fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 3);
     gate(&mut database, "t_ds_workflow_instance", &[1]);
-    let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     for options in [
         json!({"worker": 2}),

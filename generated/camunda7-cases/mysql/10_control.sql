@@ -514,10 +514,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.record_skips;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body fa69fcada669]'
+COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body d1006b445e6b]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 16777216;
     INSERT INTO windrow_camunda7_cases.run_skip (run_id, rule, reason, families, sample_keys)
     SELECT
         p_run,

@@ -721,10 +721,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.record_skips;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body 995db2e91558]'
+COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body f82070cf01af]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 16777216;
     INSERT INTO windrow_camunda7_end_time.run_skip (run_id, rule, reason, families, sample_keys)
     SELECT
         p_run,

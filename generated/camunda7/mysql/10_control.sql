@@ -565,10 +565,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.record_skips;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body 1b4238d5b95c]'
+COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body c30f38d0d2fb]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 16777216;
     INSERT INTO windrow_camunda7.run_skip (run_id, rule, reason, families, sample_keys)
     SELECT
         p_run,

@@ -514,10 +514,10 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.record_skips;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body 13222524924d]'
+COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason. [body 1462249a2a4e]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 1048576;
+    SET SESSION group_concat_max_len = 16777216;
     INSERT INTO windrow_dolphinscheduler.run_skip (run_id, rule, reason, families, sample_keys)
     SELECT
         p_run,

@@ -975,7 +975,7 @@ BEGIN
     SET claimed = ARRAY(
             SELECT k.key
             FROM unnest(c.claimed[v_last + 1:]) WITH ORDINALITY AS k(key, position)
-            WHERE k.key <> ALL (v_batch.o_members::text[])
+            WHERE k.key NOT IN (SELECT m.id::text FROM unnest(v_batch.o_members) AS m(id))
             ORDER BY k.position
         ),
         left_keys = c.left_keys || ARRAY(

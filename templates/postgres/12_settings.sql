@@ -49,14 +49,15 @@ LEFT JOIN {{ control }}.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW {{ control }}.settings IS
     'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
 
--- setting_of: the present value of a limit: the override, else the default of the spec.
+-- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
 --# create function {{ control }}.setting_of
 CREATE OR REPLACE FUNCTION {{ control }}.setting_of(p_rule text, p_name text)
 RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT coalesce(
+BEGIN
+    RETURN coalesce(
         (SELECT s.value FROM {{ control }}.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
 {%- for rule in rules %}{% for setting in rule.settings %}
@@ -64,6 +65,7 @@ AS $windrow$
 {%- endfor %}{% endfor %}
         END
     );
+END
 $windrow$;
 --# comment on function {{ control }}.setting_of
 COMMENT ON FUNCTION {{ control }}.setting_of(text, text) IS

@@ -137,13 +137,14 @@ LEFT JOIN windrow_camunda7_end_time.setting AS s ON s.rule = l.rule AND s.name =
 COMMENT ON VIEW windrow_camunda7_end_time.settings IS
     'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
 
--- setting_of: the present value of a limit: the override, else the default of the spec.
+-- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.setting_of(p_rule text, p_name text)
 RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT coalesce(
+BEGIN
+    RETURN coalesce(
         (SELECT s.value FROM windrow_camunda7_end_time.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
             WHEN 'process_instances.batch_families' THEN 200
@@ -244,9 +245,10 @@ AS $windrow$
             WHEN 'task_metrics.ledger_days' THEN 400
         END
     );
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body cacbb19aff8d]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 2725e4c487ef]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

@@ -58,13 +58,14 @@ LEFT JOIN windrow_yworkflow.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_yworkflow.settings IS
     'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
 
--- setting_of: the present value of a limit: the override, else the default of the spec.
+-- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.setting_of(p_rule text, p_name text)
 RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT coalesce(
+BEGIN
+    RETURN coalesce(
         (SELECT s.value FROM windrow_yworkflow.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
             WHEN 'workflow_instances.batch_families' THEN 500
@@ -86,9 +87,10 @@ AS $windrow$
             WHEN 'workflow_instances.archive_days' THEN 0
         END
     );
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 52262ec8635d]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 8caee72a142e]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

@@ -688,29 +688,7 @@ END;
 CREATE PROCEDURE {{ control }}.preview(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. {% if several %}counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. {% endif %}Reads only, locks nothing. Example: CALL {{ control }}.preview(''{"run_families": 100}''); [body @body@]'
-BEGIN
-    DECLARE v_before   longtext;
-    DECLARE v_open     boolean DEFAULT false;
-    DECLARE v_document longtext;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
-    CALL {{ control }}.settle(v_before);
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL {{ control }}.preview_document(p_options, v_document);
-    COMMIT;
-    CALL {{ control }}.unsettle(v_before);
-    SET v_before = NULL;
-    SELECT v_document AS p_result;
-END;
+{{ w::answer(control=control, document="preview_document") }}
 
 -- purge_begin: opens the ledger for a purge of named families.
 --# create procedure {{ control }}.purge_begin

@@ -287,14 +287,7 @@ BEGIN
     DECLARE v_rows    bigint;
     DECLARE v_sum     bigint DEFAULT 0;
     DECLARE v_runs    longtext;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle(v_before_call);
-        RESIGNAL;
-    END;
+    {{ w::roll_back(control=control, before="v_before_call") }}
     CALL {{ control }}.settle(v_before_call);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;
@@ -667,14 +660,7 @@ BEGIN
     DECLARE v_more     bigint;
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_document longtext;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle(v_settled);
-        RESIGNAL;
-    END;
+    {{ w::roll_back(control=control, before="v_settled") }}
     CALL {{ control }}.settle(v_settled);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET v_open = true;

@@ -502,14 +502,7 @@ BEGIN
     DECLARE v_starts boolean DEFAULT false;
     DECLARE v_minute datetime;
     DECLARE v_until datetime;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
+    {{ w::roll_back(control=control, before="v_before") }}
     CALL {{ control }}.check_options(p_options, '[]');
     CALL {{ control }}.settle(v_before);
     -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.

@@ -144,26 +144,4 @@ END;
 CREATE PROCEDURE {{ control }}.outlook(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: CALL {{ control }}.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body @body@]'
-BEGIN
-    DECLARE v_before   longtext;
-    DECLARE v_open     boolean DEFAULT false;
-    DECLARE v_document longtext;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
-    CALL {{ control }}.settle(v_before);
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL {{ control }}.outlook_document(p_options, v_document);
-    COMMIT;
-    CALL {{ control }}.unsettle(v_before);
-    SET v_before = NULL;
-    SELECT v_document AS p_result;
-END;
+{{ w::answer(control=control, document="outlook_document") }}

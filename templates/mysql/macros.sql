@@ -225,6 +225,38 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
     END;
 {%- endmacro on_error %}
 
+{#- The handler of a routine that ends with its transaction: what it did is undone, and the session is as it was. -#}
+{% macro roll_back(control, before) -%}
+DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+        END IF;
+        CALL {{ control }}.unsettle({{ before }});
+        RESIGNAL;
+    END;
+{%- endmacro roll_back %}
+
+{#- The body of a routine that reads: the document that another one makes in a transaction. -#}
+{% macro answer(control, document) -%}
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_document longtext;
+    {{ self::roll_back(control=control, before="v_before") }}
+    CALL {{ control }}.settle(v_before);
+    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL {{ control }}.{{ document }}(p_options, v_document);
+    COMMIT;
+    CALL {{ control }}.unsettle(v_before);
+    SET v_before = NULL;
+    SELECT v_document AS p_result;
+END;
+{%- endmacro answer %}
+
 {#- The rows t of a table that name a row of the work table of an edge. -#}
 {% macro named(control, edge, table, break) -%}
 FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}

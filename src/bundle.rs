@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 /// One statement as the server takes it, without a client's terminator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// What it does, in the words of a progress line: `create procedure windrow_x.run`.
     pub what: String,

@@ -130,23 +130,26 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
                 diff: String::new(),
                 statement: if is_left { drop.to_owned() } else { String::new() },
             }),
-            Some(wanted) => found.push(Drift {
-                kind,
-                state: if is_ours && kind != Kind::Trigger {
-                    State::Other
-                } else {
-                    State::Edited
-                },
-                detail: if is_ours && kind != Kind::Trigger {
-                    "generated from another state of the spec, or by another version; windrow install brings it up to date"
-                } else {
-                    "edited by hand; windrow install puts it back"
-                }
-                .to_owned(),
-                diff: diff(&name, body, &wanted.body),
-                statement: String::new(),
-                name,
-            }),
+            Some(wanted) => {
+                let (state, detail) = match is_ours && kind != Kind::Trigger {
+                    true => (
+                        State::Other,
+                        "generated from another state of the spec, or by another version; windrow install brings it up to date",
+                    ),
+                    false => (
+                        State::Edited,
+                        "edited by hand; windrow install puts it back",
+                    ),
+                };
+                found.push(Drift {
+                    kind,
+                    state,
+                    detail: detail.to_owned(),
+                    diff: diff(&name, body, &wanted.body),
+                    statement: String::new(),
+                    name,
+                });
+            }
         }
     }
     let missing: BTreeSet<String> = generated

@@ -264,30 +264,31 @@ pub(super) const LOCK_INSTALL: &str =
     "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";
 
 pub(super) const OBJECTS: &str = "
-WITH control AS (SELECT ? AS name)
-SELECT
-    'routine', r.routine_name, COALESCE(r.routine_definition, ''), r.routine_comment,
-    CONCAT('DROP ', r.routine_type, ' ', CONCAT('`', REPLACE(r.routine_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(r.routine_name, '`', '``'), '`'))
-FROM information_schema.routines AS r
-JOIN control AS n ON n.name = r.routine_schema
-UNION ALL
-SELECT
-    'event', e.event_name, e.event_definition, e.event_comment,
-    CONCAT('DROP EVENT ', CONCAT('`', REPLACE(e.event_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(e.event_name, '`', '``'), '`'))
-FROM information_schema.events AS e
-JOIN control AS n ON n.name = e.event_schema
-UNION ALL
-SELECT
-    'trigger', t.trigger_name, t.action_statement, '',
-    CONCAT('DROP TRIGGER ', CONCAT('`', REPLACE(t.trigger_schema, '`', '``'), '`'), '.', CONCAT('`', REPLACE(t.trigger_name, '`', '``'), '`'))
-FROM information_schema.triggers AS t
--- A role is written `role`, `role@` or `role@%`.
-WHERE SUBSTRING_INDEX(t.definer, '@', 1) IN (
-    SELECT SUBSTRING_INDEX(r.definer, '@', 1)
+WITH control AS (SELECT ? AS name),
+routine AS (
+    SELECT r.*
     FROM information_schema.routines AS r
     JOIN control AS n ON n.name = r.routine_schema
-    WHERE r.routine_comment LIKE '%[body %'
+),
+made AS (
+    SELECT 'routine' AS kind, r.routine_name AS name, r.routine_definition AS body, r.routine_comment AS comment, r.routine_type AS what, r.routine_schema AS home
+    FROM routine AS r
+    UNION ALL
+    SELECT 'event', e.event_name, e.event_definition, e.event_comment, 'EVENT', e.event_schema
+    FROM information_schema.events AS e
+    JOIN control AS n ON n.name = e.event_schema
+    UNION ALL
+    SELECT 'trigger', t.trigger_name, t.action_statement, '', 'TRIGGER', t.trigger_schema
+    FROM information_schema.triggers AS t
+    -- A role is written `role`, `role@` or `role@%`.
+    WHERE SUBSTRING_INDEX(t.definer, '@', 1) IN (
+        SELECT SUBSTRING_INDEX(r.definer, '@', 1) FROM routine AS r WHERE r.routine_comment LIKE '%[body %'
+    )
 )
+SELECT
+    m.kind, m.name, COALESCE(m.body, ''), m.comment,
+    CONCAT('DROP ', m.what, ' `', REPLACE(m.home, '`', '``'), '`.`', REPLACE(m.name, '`', '``'), '`')
+FROM made AS m
 UNION ALL
 SELECT IF(t.table_type = 'VIEW', 'view', 'table'), t.table_name, '', '', ''
 FROM information_schema.tables AS t

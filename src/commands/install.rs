@@ -1,6 +1,5 @@
 //! `install`: check the database, apply the numbered files in order, say what comes next.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::check::{compare, record, stops, summary};
@@ -243,39 +242,29 @@ fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {
 /// results or columns are others cannot be replaced: it is dropped in front of its statement, with the views upon it, which
 /// a later statement makes anew.
 fn apply_together(session: &mut Session, group: &[&Statement], ui: &Ui) -> anyhow::Result<()> {
-    let mut drops: BTreeMap<usize, Statement> = BTreeMap::new();
+    let mut statements: Vec<Statement> = group.iter().copied().cloned().collect();
     loop {
-        let mut statements = Vec::new();
-        let mut position = Vec::new();
-        for (at, statement) in group.iter().enumerate() {
-            if let Some(drop) = drops.get(&at) {
-                statements.push(drop);
-                position.push(at);
-            }
-            statements.push(statement);
-            position.push(at);
-        }
         let mut done = Vec::new();
-        let result = session
-            .database
-            .transaction(&statements, &mut |statement, took| {
-                done.push((statement.what.clone(), is_object(statement), took));
-            });
-        let at = position.get(done.len()).copied();
-        let drop = match &result {
-            Err(error) if has_another_shape(error) => at
-                .filter(|at| !drops.contains_key(at))
-                .and_then(|at| Some((at, replaced(group[at])?))),
-            _ => None,
-        };
-        if let Some((at, statement)) = drop {
-            drops.insert(at, statement);
+        let result =
+            session
+                .database
+                .transaction(&statements.iter().collect::<Vec<_>>(), &mut |_, took| {
+                    done.push(took);
+                });
+        let at = done.len();
+        if let Err(error) = &result
+            && has_another_shape(error)
+            && let Some(drop) = statements.get(at).and_then(replaced)
+            && statements[..at].last() != Some(&drop)
+        {
+            statements.insert(at, drop);
             continue;
         }
         // Elsewhere than on PostgreSQL, what was done before an error stays.
         if result.is_ok() || session.server.dialect != Dialect::Postgres {
-            for (what, _, took) in done.iter().filter(|(_, is_object, _)| *is_object) {
-                ui.done(what, *took);
+            let done = statements.iter().zip(done);
+            for (statement, took) in done.filter(|(statement, _)| is_object(statement)) {
+                ui.done(&statement.what, took);
             }
         }
         return result;

@@ -386,6 +386,24 @@ fn missing(name: &Text, field: &str, help: &str) -> Diagnostic {
     Diagnostic::error("missing-field", name.span(), message, help)
 }
 
+/// Tells which fields a table of a rule lacks: name, whether it is there, how to write it.
+fn check_there(
+    what: &str,
+    written: Span,
+    fields: &[(&str, bool, &str)],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (field, _, help) in fields.iter().filter(|(_, is_there, _)| !is_there) {
+        let message = format!("{what} has no `{field}`");
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            written.clone(),
+            message,
+            *help,
+        ));
+    }
+}
+
 fn time_column(
     read: &ColumnText,
     written: &Text,
@@ -407,7 +425,7 @@ fn time_column(
 /// Tells what is missing in `keep`.
 fn check_keep(rule: &Text, written: &Spanned<spec::Keep>, diagnostics: &mut Vec<Diagnostic>) {
     let keep = written.get_ref();
-    for (field, is_there, help) in [
+    let fields = [
         (
             "newest",
             keep.newest.is_some(),
@@ -423,20 +441,9 @@ fn check_keep(rule: &Text, written: &Spanned<spec::Keep>, diagnostics: &mut Vec<
             keep.by.is_some(),
             "add `by = \"column type\"`: what says which are the newest",
         ),
-    ] {
-        if !is_there {
-            let message = format!(
-                "`keep` of rule `{}` has no `{field}`",
-                rule.get_ref().escape_debug()
-            );
-            diagnostics.push(Diagnostic::error(
-                "missing-field",
-                written.span(),
-                message,
-                help,
-            ));
-        }
-    }
+    ];
+    let what = format!("`keep` of rule `{}`", rule.get_ref().escape_debug());
+    check_there(&what, written.span(), &fields, diagnostics);
 }
 
 fn newest(

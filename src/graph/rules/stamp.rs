@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::retention::{by_value, definition, naming, two_sources};
-use super::{conditions, end_time, names, root};
+use super::{check_there, conditions, end_time, names, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{Action, Column, Own, Source, Stamp, TableId};
@@ -214,18 +214,8 @@ fn check_fields_of_others(
             "add `from = \"table: key -> column days\"` or `by_value = { value = \"30d\" }`: what says how long",
         ),
     ];
-    for (field, _, help) in fields.iter().filter(|(_, is_there, _)| !is_there) {
-        let what = format!(
-            "the stamp of `{}` has no `{field}`",
-            name.get_ref().escape_debug()
-        );
-        diagnostics.push(Diagnostic::error(
-            "missing-field",
-            written.span(),
-            what,
-            *help,
-        ));
-    }
+    let what = format!("the stamp of `{}`", name.get_ref().escape_debug());
+    check_there(&what, written.span(), &fields, diagnostics);
 }
 
 fn check_fields(
@@ -251,23 +241,16 @@ fn check_fields(
             "add `from = \"table: key -> column days\"`: the definitions, and the column that says how long",
         ),
     ];
-    let mut missing = |what: String, help: &str| {
+    let rule = around.name.get_ref().escape_debug();
+    let what = format!("`stamp` of rule `{rule}`");
+    check_there(&what, written.span(), &fields, diagnostics);
+    if around.ended.is_none() {
         diagnostics.push(Diagnostic::error(
             "missing-field",
             written.span(),
-            what,
-            help,
-        ));
-    };
-    let rule = around.name.get_ref().escape_debug();
-    for (field, _, help) in fields.iter().filter(|(_, is_there, _)| !is_there) {
-        missing(format!("`stamp` of rule `{rule}` has no `{field}`"), help);
-    }
-    if around.ended.is_none() {
-        missing(
             format!("rule `{rule}` has a `stamp` and no `end_time`"),
             "add `end_time = \"column\"` to the rule: removal times count from the end of the root, or from its start",
-        );
+        ));
     }
 }
 

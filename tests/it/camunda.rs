@@ -16,7 +16,7 @@ use windrow::dialect::Dialect;
 
 use crate::support::camunda::{Camunda, graph_by_family};
 use crate::support::history::until;
-use crate::support::installation::on_every_server;
+use crate::support::installation::{on_every_server, violations};
 
 /// Makes of each body a test on every server, by windows and by families.
 macro_rules! in_each_unit {
@@ -162,13 +162,7 @@ fn a_run_on_a_realistic_history_does_what_preview_says(unit: Unit, dialect: Dial
     assert_eq!(kept, 12, "the resources of a deployment stay");
 
     let verify = camunda.call("verify", json!({}));
-    let wrong: Vec<&Value> = verify["checks"]
-        .as_array()
-        .expect("checks")
-        .iter()
-        // Events do not run at all on these servers.
-        .filter(|check| check["severity"] == "violation" && check["object"] != "event_scheduler")
-        .collect();
+    let wrong = violations(&verify);
     assert!(wrong.is_empty(), "{wrong:#?}");
     let again = camunda.run(options());
     assert_eq!(rule(&again, "history")["rows"], 0);

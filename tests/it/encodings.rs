@@ -7,7 +7,7 @@ use windrow::{lint, render};
 
 use crate::support::database;
 use crate::support::installation::{
-    Installation, Session, apply, bundle, call, connect, on_every_server,
+    Installation, Session, apply, bundle, call, connect, on_every_server, violations,
 };
 
 const SPEC: &str = r#"
@@ -73,11 +73,8 @@ fn cleaned(session: &mut Session, dialect: Dialect, control: &str, what: &str) {
         "{what}: {purge}"
     );
     let verify = ask("verify", json!({}));
-    let violations = verify["checks"].as_array().expect("checks").iter();
-    // The servers of the tests schedule nothing.
-    let violations = violations
-        .filter(|check| check["severity"] == "violation" && check["object"] != "event_scheduler");
-    assert_eq!(violations.count(), 0, "{what}: {verify}");
+    let wrong = violations(&verify);
+    assert!(wrong.is_empty(), "{what}: {wrong:#?}");
     let left = session
         .query("SELECT id FROM notes ORDER BY id", &[])
         .expect("rows");

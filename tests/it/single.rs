@@ -12,9 +12,10 @@ use windrow::{fit, lint, render};
 
 use crate::agree::anonymous;
 use crate::support::database::exclusive;
-use crate::support::defect;
 use crate::support::history::until;
-use crate::support::installation::{Aside, Installation, apply, bundle, on_every_server};
+use crate::support::installation::{
+    Aside, Installation, apply, bundle, on_every_server, violations,
+};
 
 on_every_server!(
     a_run_deletes_what_the_model_says,
@@ -824,18 +825,6 @@ fn a_run_deletes_what_the_model_says(dialect: Dialect) {
     let mut wrong = violations(&verify);
     wrong.retain(|check| check["check"] != "orphans");
     assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// What verify() says is wrong; the servers of the tests come without their event scheduler. That the routines are others
-/// is no news where a defect was slipped into them.
-fn violations(verify: &Value) -> Vec<&Value> {
-    let checks = verify["checks"].as_array().expect("checks");
-    let wrong = checks.iter().filter(|check| {
-        check["severity"] == "violation"
-            && check["check"] != "schedule"
-            && (check["check"] != "routine" || !defect::is_expected())
-    });
-    wrong.collect()
 }
 
 /// A small world in which every rule has rows to take.

@@ -8,6 +8,7 @@ use windrow::graph::{Graph, Shared};
 use windrow::lint;
 
 use crate::oracle::{check_run, explore_in, now};
+use crate::scale::numbers;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::history::until;
 use crate::support::installation::{Installation, on_every_server};
@@ -20,6 +21,7 @@ on_every_server!(
     workers_at_once_do_together_what_one_would,
     what_a_killed_worker_had_claimed_goes_all_the_same,
     a_worker_has_one_run_at_a_time_and_all_do_the_same,
+    a_claim_of_the_largest_batches_is_one_list,
     a_worker_waits_for_the_rule_before,
 );
 
@@ -55,7 +57,8 @@ fn workers_at_once_do_together_what_one_would(dialect: Dialect) {
             let expected = oracle::run(&world);
             (seed, world, expected)
         });
-        let many = worlds.filter(|(_, _, expected)| expected.families > 3);
+        // A worker claims four batches at once.
+        let many = worlds.filter(|(_, _, expected)| expected.families > 7);
         for (seed, world, expected) in many.take(6) {
             database.load(&world);
             let mut left = database.contents();
@@ -257,6 +260,38 @@ fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     assert_eq!(told, ["2 of 1", "1 of 1"]);
     // A run of both found something; what each found counts for the other.
     assert_eq!(database.number("SELECT empty_runs FROM W.scheduling"), 0);
+}
+
+fn a_claim_of_the_largest_batches_is_one_list(dialect: Dialect) {
+    const SPEC: &str = r#"
+name    = "w"
+workers = 2
+
+[tables]
+job = { key = "id varchar" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = 1 }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 5_000, run_families = 50_000 }
+"#;
+    const JOBS: i64 = 21_000;
+    let (graph, findings) = lint::load(SPEC);
+    let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+    let schema =
+        "CREATE TABLE job (id varchar(200) PRIMARY KEY, state integer, ended timestamp NULL)";
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    database.execute(&format!(
+        "INSERT INTO job (id, state, ended) SELECT LPAD(CONCAT(n, ''), 150, 'j'), 1, '2025-01-01 00:00:00' FROM {}",
+        numbers(dialect, JOBS)
+    ));
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], JOBS, "{run}");
+    assert_eq!(database.number("SELECT COUNT(*) FROM job"), 0);
 }
 
 const LOG_AND_JOBS: &str = r#"

@@ -14,6 +14,7 @@ use windrow::graph::Graph;
 use windrow::lint;
 
 use crate::support::database::{self, Database};
+use crate::support::installation::violations;
 
 const SPEC: &str = include_str!("../../specs/yworkflow.toml");
 
@@ -341,13 +342,8 @@ fn a_real_history_is_cleaned_from_end_to_end() {
             "{reading:?}: {left}"
         );
         let verify = database.verify().expect("a verification");
-        let broken = verify["checks"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|check| check["severity"] == "violation")
-            .count();
-        assert_eq!(broken, 0, "{verify}");
+        let wrong = violations(&verify);
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
 

@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use windrow::db::{self, Database};
 use windrow::demo::dolphinscheduler::mysql::{FAMILIES_VARIABLE, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
 
-use crate::data::{TABLES, WITHOUT_SHARED_MEMBERS, families, statements};
+use crate::data::{self, TABLES, WITHOUT_SHARED_MEMBERS, families, statements};
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{Plan, QUIET, ROUNDS, Run, observed, on_time, scale};
 
@@ -97,6 +98,7 @@ const TARGETS: [(&str, &[Way]); 11] = [
 /// A durable server, and the history as a data directory that every run copies.
 struct Lab {
     server: Mysql,
+    dialect: Dialect,
     control: String,
     /// All rows of the history.
     rows: i64,
@@ -115,7 +117,7 @@ struct Cost {
 /// Everything that the plan wants on one of the servers.
 pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     let families = families()?;
-    let own = ["limit", "statements", "flat", "live"];
+    let own = ["limit", "statements", "workers", "flat", "live"];
     if !own.into_iter().any(|part| plan.wants(part)) {
         return Ok(Report::titled(flavour.title()));
     }
@@ -126,6 +128,9 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     }
     if plan.wants("statements") && flavour == Flavour::Mysql {
         statements_alone(&mut lab, &mut report)?;
+    }
+    if plan.wants("workers") {
+        workers(&mut lab, &mut report)?;
     }
     if plan.wants("flat") {
         flatness(&mut lab, &mut report)?;
@@ -229,6 +234,7 @@ impl Lab {
         }
         let mut lab = Self {
             server,
+            dialect,
             control,
             rows,
             as_of,
@@ -315,6 +321,11 @@ impl Lab {
     /// What `work` costs on a fresh copy, and the time until the server is at rest after it.
     fn costs<T>(&mut self, work: impl FnOnce(&Self) -> Result<T>) -> Result<(Cost, T)> {
         self.fresh_on_one_core()?;
+        self.costs_here(work)
+    }
+
+    /// The same on what stands there.
+    fn costs_here<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<(Cost, T)> {
         let mut session = self.connect()?;
         let binlog = binlog_bytes(&mut session)?;
         let (server, client, began) = (self.server.cpu_seconds(), client_cpu()?, Instant::now());
@@ -333,23 +344,37 @@ impl Lab {
     /// `CALL run` on a fresh copy.
     fn windrow(&self) -> Result<Run> {
         let (mut worker, mut reader) = (self.connect()?, self.connect()?);
-        let options = json!({
-            "run_families": 1_000_000_000, "time_budget": "1h", "as_of": format!("{}Z", self.as_of.replace(' ', "T")),
-        });
-        let call = format!("CALL {}.run('{options}')", self.control);
+        let call = self.call(1);
         let progress = format!(
             "SELECT deleted_rows, batches, UNIX_TIMESTAMP(updated_at) FROM {}.run_rule",
             self.control
         );
-        let mut answer = Value::Null;
-        let run = self.observed(&mut reader, &progress, || {
-            let rows = worker.query(&call, &[])?;
-            let text = rows.first().and_then(|row| row.first()?.as_deref());
-            answer = serde_json::from_str(text.context("the run answers nothing")?)?;
-            Ok(())
-        })?;
-        ensure!(answer["status"] == "done", "the run ended with {answer}");
-        Ok(run)
+        self.observed(&mut reader, &progress, || done(&mut worker, &call))
+    }
+
+    /// `CALL run` of one worker.
+    fn call(&self, worker: u32) -> String {
+        let mut options = json!({
+            "run_families": 1_000_000_000, "time_budget": "1h", "as_of": format!("{}Z", self.as_of.replace(' ', "T")),
+        });
+        // A spec without workers does not know the option.
+        if worker > 1 {
+            options["worker"] = worker.into();
+        }
+        format!("CALL {}.run('{options}')", self.control)
+    }
+
+    /// Two workers at once.
+    fn workers(&self) -> Result<()> {
+        thread::scope(|scope| {
+            let mut runs = Vec::new();
+            for worker in 1..=2 {
+                let (mut session, call) = (self.connect()?, self.call(worker));
+                runs.push(scope.spawn(move || done(&mut session, &call)));
+            }
+            runs.into_iter()
+                .try_for_each(|run| run.join().expect("the worker does not panic"))
+        })
     }
 
     /// The loop that everybody writes first, on a fresh copy.
@@ -503,6 +528,15 @@ impl Lab {
     }
 }
 
+/// Calls a run, which must end well.
+fn done(session: &mut Session, call: &str) -> Result<()> {
+    let rows = session.query(call, &[])?;
+    let text = rows.first().and_then(|row| row.first()?.as_deref());
+    let answer: Value = serde_json::from_str(text.context("the run answers nothing")?)?;
+    ensure!(answer["status"] == "done", "the run ended with {answer}");
+    Ok(())
+}
+
 /// Tables, columns and the tables between, one by one.
 fn ways() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
     TARGETS
@@ -624,6 +658,42 @@ fn side_by_side(lab: &mut Lab, report: &mut Report) -> Result<()> {
     );
     let whole: Vec<f64> = costs[1].1.iter().map(|cost| cost.wall * 1e3).collect();
     report.range("the unbatched transaction, ms", &whole, 0);
+    Ok(())
+}
+
+/// A run and two workers of the same spec take turns, on all cores; both must leave the same rows.
+fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let graph = Graph {
+        workers: 2,
+        ..data::graph()?
+    };
+    let (_, of_two) = data::statements_of(&graph, lab.dialect)?;
+    let (mut alone, mut both) = (Vec::new(), Vec::new());
+    let mut rows = 0;
+    for _ in 0..ROUNDS {
+        lab.fresh()?;
+        let (cost, run) = lab.costs_here(Lab::windrow)?;
+        rows = run.rows;
+        alone.push((cost.cpu, cost.wall));
+        let expected = lab.digest()?;
+
+        lab.fresh()?;
+        let mut session = lab.connect()?;
+        for statement in &of_two {
+            session
+                .execute(&statement.sql)
+                .with_context(|| format!("cannot {}", statement.what))?;
+        }
+        at_rest(&mut session)?;
+        let (cost, ()) = lab.costs_here(Lab::workers)?;
+        both.push((cost.cpu, cost.wall));
+        let left = lab.digest()?;
+        ensure!(
+            left == expected,
+            "two workers left {left:?}, one {expected:?}"
+        );
+    }
+    report.workers(rows, &alone, &both);
     Ok(())
 }
 

@@ -48,9 +48,6 @@ const QUIET: Duration = Duration::from_secs(8);
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;
 
-/// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
-const WORKERS_BAR: f64 = 0.87;
-
 /// What a row may cost at the end of a run beside what it costs at the beginning.
 const FLAT_BAR: f64 = 1.1;
 
@@ -365,12 +362,8 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    let one = "one worker";
-    report.variant(one, rows, &alone);
-    report.variant("two workers", rows, &both);
+    report.workers(rows, &alone, &both);
     report.range("share of the second worker", &shares, 2);
-    let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
-    report.ratio(one, &cpu(&both), &cpu(&alone), Some(WORKERS_BAR));
     Ok(())
 }
 

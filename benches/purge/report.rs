@@ -8,6 +8,9 @@ use crate::scale::Point;
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
+/// Rows per CPU second of two workers beside those of one: 15 % more CPU time at most.
+const WORKERS_BAR: f64 = 0.87;
+
 /// Collects the figures.
 pub(crate) struct Report {
     lines: Vec<String>,
@@ -84,6 +87,15 @@ impl Report {
                 ratio >= bar,
             );
         }
+    }
+
+    /// CPU and wall seconds of one worker and of two for the same rows.
+    pub(crate) fn workers(&mut self, rows: i64, alone: &[(f64, f64)], both: &[(f64, f64)]) {
+        let one = "one worker";
+        self.variant(one, rows, alone);
+        self.variant("two workers", rows, both);
+        let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
+        self.ratio(one, &cpu(both), &cpu(alone), Some(WORKERS_BAR));
     }
 
     /// The longest transactions of windrow and of another, in milliseconds; runs of one round have the same index.

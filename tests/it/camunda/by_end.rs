@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::lint;
 
-use super::oracle::lenient;
+use super::oracle::{insert, lenient};
 use super::{NOW, options, rule};
 use crate::support::camunda::{Camunda, load};
 use crate::support::installation::on_every_server;
@@ -384,12 +384,7 @@ impl World {
             if !bytes.is_empty() {
                 columns.push((bytes, text(&row.bytes)));
             }
-            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            sql += &format!(
-                "INSERT INTO {table} ({}) VALUES ({});\n",
-                names.join(", "),
-                values.join(", ")
-            );
+            sql += &insert(table, columns);
         }
         for (number, (id, keeper)) in self.kept.iter().enumerate() {
             let (table, column) = KEEPERS[*keeper];

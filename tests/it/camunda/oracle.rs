@@ -258,13 +258,7 @@ impl World {
                 columns.push(("proc_inst_id_", format!("'{}'", row.id)));
                 columns.push(("end_time_", instant(row.ended)));
             }
-            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            script += &format!(
-                "INSERT INTO {} ({}) VALUES ({});\n",
-                row.table,
-                names.join(", "),
-                values.join(", ")
-            );
+            script += &insert(row.table, columns);
         }
         for (number, (bytes, referrer)) in self.referred.iter().enumerate() {
             let (table, column) = REFERRERS[*referrer];
@@ -410,6 +404,16 @@ pub(super) fn row(
         removal,
         ended,
     }
+}
+
+/// The statement that inserts a row: columns with their values as SQL.
+pub(super) fn insert(table: &str, columns: Vec<(&str, String)>) -> String {
+    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    format!(
+        "INSERT INTO {table} ({}) VALUES ({});\n",
+        names.join(", "),
+        values.join(", ")
+    )
 }
 
 /// Minutes before `AS_OF` as SQL.

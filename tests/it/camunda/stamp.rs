@@ -290,13 +290,7 @@ impl World {
                     columns.push((bytes, text(&row.bytes)));
                 }
             }
-            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            script += &format!(
-                "INSERT INTO {} ({}) VALUES ({});\n",
-                row.table,
-                names.join(", "),
-                values.join(", ")
-            );
+            script += &oracle::insert(row.table, columns);
         }
         camunda.execute(&script);
     }

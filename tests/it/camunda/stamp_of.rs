@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
-use super::oracle::{AS_OF, BATCH, BYTES, contents, instant, lenient};
+use super::oracle::{AS_OF, BATCH, BYTES, contents, insert, instant, lenient};
 use super::stamp::{DAY, DEFINITIONS, Outcome, Stamp, What, Which, stored, told};
 use crate::support::camunda::Camunda;
 use crate::support::installation::on_every_server;
@@ -226,13 +226,7 @@ impl World {
                 DECISION => columns.push(("eval_time_", instant(row.began))),
                 _ => {}
             }
-            let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            script += &format!(
-                "INSERT INTO {} ({}) VALUES ({});\n",
-                row.table,
-                names.join(", "),
-                values.join(", ")
-            );
+            script += &insert(row.table, columns);
         }
         camunda.execute(&script);
     }

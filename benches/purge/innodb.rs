@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::{Value, json};
+use windrow::bundle::Statement;
 use windrow::db::{self, Database};
 use windrow::demo::dolphinscheduler::mysql::{FAMILIES_VARIABLE, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
@@ -23,7 +24,7 @@ use windrow::sandbox::mysql::{Flavour, Settings};
 
 use crate::data::{self, TABLES, WITHOUT_SHARED_MEMBERS, families, statements};
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{Plan, QUIET, ROUNDS, Run, observed, on_time, scale};
+use crate::{Plan, QUIET, ROUNDS, Run, guard, observed, on_time, scale};
 
 /// Rows of a table at a time, in the loop and in pt-archiver.
 const CHUNK: usize = 1000;
@@ -117,7 +118,7 @@ struct Cost {
 /// Everything that the plan wants on one of the servers.
 pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     let families = families()?;
-    let own = ["limit", "statements", "workers", "flat", "live"];
+    let own = ["limit", "statements", "workers", "flat", "live", "guard"];
     if !own.into_iter().any(|part| plan.wants(part)) {
         return Ok(Report::titled(flavour.title()));
     }
@@ -137,6 +138,9 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     }
     if plan.wants("live") {
         live_load(&mut lab, &mut report)?;
+    }
+    if plan.wants("guard") {
+        orphan_guard(&mut lab, &mut report)?;
     }
     Ok(report)
 }
@@ -203,11 +207,7 @@ impl Lab {
             Flavour::Mariadb => Dialect::Mariadb,
         };
         let (control, statements) = statements(dialect)?;
-        for statement in &statements {
-            session
-                .execute(&statement.sql)
-                .with_context(|| format!("cannot {}", statement.what))?;
-        }
+        install(&mut session, &statements)?;
         session.execute("USE dolphinscheduler")?;
         session.query(&format!("CALL {control}.arm()"), &[])?;
         for project in session.query("SELECT code FROM t_ds_project", &[])? {
@@ -528,6 +528,15 @@ impl Lab {
     }
 }
 
+fn install(session: &mut Session, statements: &[Statement]) -> Result<()> {
+    for statement in statements {
+        session
+            .execute(&statement.sql)
+            .with_context(|| format!("cannot {}", statement.what))?;
+    }
+    Ok(())
+}
+
 /// Calls a run, which must end well.
 fn done(session: &mut Session, call: &str) -> Result<()> {
     let rows = session.query(call, &[])?;
@@ -679,11 +688,7 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
 
         lab.fresh()?;
         let mut session = lab.connect()?;
-        for statement in &of_two {
-            session
-                .execute(&statement.sql)
-                .with_context(|| format!("cannot {}", statement.what))?;
-        }
+        install(&mut session, &of_two)?;
         at_rest(&mut session)?;
         let (cost, ()) = lab.costs_here(Lab::workers)?;
         both.push((cost.cpu, cost.wall));
@@ -694,6 +699,43 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
         );
     }
     report.workers(rows, &alone, &both);
+    Ok(())
+}
+
+/// What an inserted row costs plain, with the triggers of `orphan_guard` and with a foreign key, in turns.
+fn orphan_guard(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let triggers = guard::triggers(lab.dialect)?;
+    for (table, insert, key) in guard::CHILDREN {
+        let mut times = guard::Times::default();
+        for _ in 0..ROUNDS {
+            for (variant, times) in times.iter_mut().enumerate() {
+                lab.fresh_on_one_core()?;
+                let mut session = lab.connect()?;
+                match variant {
+                    0 => (),
+                    1 => install(&mut session, &triggers)?,
+                    // Rows that hang on nothing stay as they are.
+                    _ => session.execute(&format!(
+                        "SET foreign_key_checks = 0; ALTER TABLE {table} {key}; SET foreign_key_checks = 1"
+                    ))?,
+                }
+                let keys = session.query(&guard::parents(table), &[])?;
+                ensure!(!keys.is_empty(), "no parents");
+                at_rest(&mut session)?;
+                session.execute("START TRANSACTION")?;
+                let (cpu, began) = (lab.server.cpu_seconds(), Instant::now());
+                for row in keys.iter().cycle().take(guard::ROWS) {
+                    session.query(insert, &[row[0].as_deref()])?;
+                }
+                session.execute("COMMIT")?;
+                times.push((
+                    lab.server.cpu_seconds() - cpu,
+                    began.elapsed().as_secs_f64(),
+                ));
+            }
+        }
+        guard::tell(report, table, &times);
+    }
     Ok(())
 }
 

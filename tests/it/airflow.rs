@@ -13,6 +13,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::{lint, report};
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 mod rows;
@@ -123,8 +124,7 @@ const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 const NOW: i64 = 1_768_435_200_000_000;
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 fn scripts(dialect: Dialect) -> windrow::demo::systems::Scripts {

@@ -9,8 +9,8 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server};
 
 const SPEC: &str = r#"
@@ -43,8 +43,7 @@ const TABLES: [&str; 8] = [
 on_every_server!(rows_are_told_apart_by_all_columns_of_an_edge);
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 fn schema(dialect: Dialect) -> String {

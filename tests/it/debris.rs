@@ -9,8 +9,8 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::demo::dolphinscheduler;
 use windrow::dialect::Dialect;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server};
 
 on_every_server!(
@@ -63,8 +63,7 @@ at_once  = true
 const AS_OF: &str = "2026-06-16T00:00:00Z";
 
 fn armed(dialect: Dialect, rules: &str) -> Installation {
-    let (graph, findings) = lint::load(&format!("{SPEC}{rules}"));
-    let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+    let graph = graph_of(&format!("{SPEC}{rules}"));
     let schema = match dialect {
         Dialect::Postgres => dolphinscheduler::SCHEMA_34,
         Dialect::Mysql | Dialect::Mariadb => dolphinscheduler::mysql::SCHEMA_34,

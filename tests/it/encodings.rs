@@ -3,9 +3,10 @@
 use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::{lint, render};
+use windrow::render;
 
 use crate::support::database;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{
     Installation, Session, apply, bundle, call, connect, on_every_server, violations,
 };
@@ -35,8 +36,7 @@ const ROWS: &str = "INSERT INTO jobs (id, person, state, ended) VALUES
 INSERT INTO notes (id, job) VALUES (1, 'größe'), (2, 'übrig'), (3, 'straße'), (4, 'ähnlich'), (5, 'größe')";
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 /// One family goes; the others are held, of somebody without a policy, or at work.

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::failure;
 use windrow::graph::Graph;
-use windrow::lint;
 use windrow::sandbox::mysql::{Flavour, Mysql};
 use windrow::sandbox::{self, Postgres};
 
 use crate::support::database;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{
     self, Installation, Session, apply, bundle, call, connect, on_every_server,
 };
@@ -53,8 +53,7 @@ limits    = { batch_families = 1 }
 "#;
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 fn schema() -> String {

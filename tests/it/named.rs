@@ -7,8 +7,8 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server};
 
 const SPEC: &str = r#"
@@ -160,8 +160,7 @@ fn contents(database: &mut Installation) -> BTreeSet<(&'static str, String)> {
 }
 
 fn what_a_row_names_goes_with_it(dialect: Dialect) {
-    let (graph, findings) = lint::load(SPEC);
-    let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+    let graph = graph_of(SPEC);
     let mut database = Installation::of(dialect, &schema(dialect), &graph);
     database.arm();
     let (mut jobs, mut values) = (0, 0);

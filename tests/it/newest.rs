@@ -9,8 +9,8 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server, violations};
 
 const SPEC: &str = r#"
@@ -67,8 +67,7 @@ fn graph(text: &str, dialect: Dialect) -> Graph {
             .replace("ended else changed", "ended")
             .replace("dialects = [\"postgres\", \"mysql\"]", ""),
     };
-    let (graph, findings) = lint::load(&text);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(&text)
 }
 
 fn installation(text: &str, dialect: Dialect) -> Installation {

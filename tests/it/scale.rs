@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use windrow::dialect::Dialect;
-use windrow::graph::Graph;
-use windrow::lint;
 
-use crate::support::installation::{Installation, on_every_server, violations};
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, numbers, on_every_server, violations};
 
 on_every_server!(
     a_family_a_thousand_calls_deep_goes_whole_or_stays,
@@ -42,11 +41,6 @@ CREATE TABLE tasks (id bigint PRIMARY KEY, run bigint NOT NULL);
 CREATE TABLE notes (id bigint PRIMARY KEY, task bigint NOT NULL);
 ";
 
-fn graph(spec: &str) -> Graph {
-    let (graph, findings) = lint::load(spec);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
-}
-
 /// A size that the environment may change.
 fn size(variable: &str, otherwise: i64) -> i64 {
     std::env::var(variable).map_or(otherwise, |text| {
@@ -55,35 +49,13 @@ fn size(variable: &str, otherwise: i64) -> i64 {
     })
 }
 
-/// A query of the integers from one to `last`, as `n`.
-pub(crate) fn numbers(dialect: Dialect, last: i64) -> String {
-    if dialect == Dialect::Postgres {
-        return format!("generate_series(1, {last}) AS s(n)");
-    }
-    // Neither has a series without an engine or a limit on recursion.
-    let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
-    let places = last.to_string().len();
-    let from: Vec<String> = (0..places)
-        .map(|place| format!("{digits} AS d{place}"))
-        .collect();
-    let sum: Vec<String> = (0..places)
-        .map(|place| format!("d{place}.d * {}", 10_i64.pow(place as u32)))
-        .collect();
-    format!(
-        "(SELECT n FROM (SELECT 1 + {} AS n FROM {}) AS a WHERE n <= {last}) AS s",
-        sum.join(" + "),
-        from.join(" CROSS JOIN ")
-    )
-}
-
 fn count(installation: &mut Installation, table: &str) -> i64 {
     installation.number(&format!("SELECT COUNT(*) FROM {table}"))
 }
 
 fn a_family_a_thousand_calls_deep_goes_whole_or_stays(dialect: Dialect) {
     const DEPTH: i64 = 1_000;
-    let mut installation = Installation::of(dialect, SCHEMA, &graph(SPEC));
+    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
     let series = numbers(dialect, DEPTH);
     // The deepest member of the second family is still running.
     for first in [0, DEPTH] {
@@ -125,7 +97,7 @@ fn a_family_a_thousand_calls_deep_goes_whole_or_stays(dialect: Dialect) {
 
 fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
     let rows = size("WINDROW_TEST_ROWS", 20_000);
-    let mut installation = Installation::of(dialect, SCHEMA, &graph(SPEC));
+    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
     // One family with very many rows between two small ones; the last is too young.
     installation.execute(
         "INSERT INTO runs (id, called, state, ended)
@@ -178,7 +150,7 @@ final     = { state = \"done\" }
 end_time  = \"ended\"
 retention = { default = \"30d\" }
 ";
-    let mut installation = Installation::of(dialect, &schema, &graph(&spec));
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
     installation.execute(
         "INSERT INTO t0 (id, state, ended) VALUES (1, 'done', '2025-01-01 00:00:00'), (2, 'done', CURRENT_TIMESTAMP)",
     );

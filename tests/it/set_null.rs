@@ -10,8 +10,8 @@ use windrow::catalog::Catalog;
 use windrow::dialect::Dialect;
 use windrow::fit;
 use windrow::graph::Graph;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server, violations};
 
 const SPEC: &str = r#"
@@ -57,8 +57,7 @@ on_every_server!(
 );
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 /// Left alone, the foreign keys would refuse, take the row away, or set the column to NULL themselves.

@@ -12,7 +12,7 @@ use windrow::report;
 use crate::monitoring::collector;
 use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, bundle, on_every_server};
+use crate::support::installation::{Installation, bundle, numbers, on_every_server};
 use crate::support::world::{DAY, Row, SECOND};
 
 on_every_server!(the_metrics_follow_the_ledger);
@@ -260,17 +260,9 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     );
 
     // More is due than a scrape counts: at least so many, until a run has counted.
-    let many = match dialect {
-        Dialect::Postgres => "FROM generate_series(1000, 11099) AS n(id)".to_owned(),
-        Dialect::Mysql | Dialect::Mariadb => {
-            let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
-            format!(
-                "FROM (SELECT 1000 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS id FROM {digits} AS a, {digits} AS b, {digits} AS c, {digits} AS e UNION ALL SELECT 11000 + a.d + 10 * b.d FROM {digits} AS a, {digits} AS b) AS n"
-            )
-        }
-    };
+    let many = numbers(dialect, 10_100);
     installation.execute(&format!(
-        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id) SELECT n.id, 7, '2020-01-01', 0, 1, 1 {many}"
+        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id) SELECT n + 999, 7, '2020-01-01', 0, 1, 1 FROM {many}"
     ));
     let least = look(&mut installation);
     assert_eq!(least[&backlog], 10_000.0);

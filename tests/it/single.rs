@@ -8,13 +8,14 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Graph;
-use windrow::{fit, lint, render};
+use windrow::{fit, render};
 
 use crate::agree::anonymous;
 use crate::support::database::exclusive;
+use crate::support::graphs::graph_of;
 use crate::support::history::until;
 use crate::support::installation::{
-    Aside, Installation, apply, bundle, on_every_server, violations,
+    Aside, Installation, apply, bundle, numbers, on_every_server, violations,
 };
 
 on_every_server!(
@@ -172,8 +173,7 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
 pub(crate) fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(SPEC)
 }
 
 /// Microseconds after the instant of the run; before it, mostly.
@@ -1478,12 +1478,11 @@ fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Dialect) {
             large(dialect)
         )),
         Dialect::Mysql | Dialect::Mariadb => {
-            let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
             installation.execute(&format!(
                 "CREATE TABLE series (i integer PRIMARY KEY);
-                 INSERT INTO series SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d
-                 FROM {digits} AS a CROSS JOIN {digits} AS b CROSS JOIN {digits} AS c CROSS JOIN {digits} AS d CROSS JOIN (SELECT 0 AS d UNION ALL SELECT 1) AS e;
+                 INSERT INTO series SELECT n FROM {};
                  {}",
+                numbers(dialect, 20_000),
                 large(dialect)
             ));
             for table in [

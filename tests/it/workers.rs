@@ -8,10 +8,9 @@ use windrow::graph::{Graph, Shared};
 use windrow::lint;
 
 use crate::oracle::{check_run, explore_in, now};
-use crate::scale::numbers;
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::history::until;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::{Installation, numbers, on_every_server};
 use crate::support::oracle;
 use crate::support::world::World;
 use crate::windows::due_families;
@@ -279,8 +278,7 @@ retention = { default = "30d" }
 limits    = { batch_families = 5_000, run_families = 50_000 }
 "#;
     const JOBS: i64 = 21_000;
-    let (graph, findings) = lint::load(SPEC);
-    let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+    let graph = graph_of(SPEC);
     let schema =
         "CREATE TABLE job (id varchar(200) PRIMARY KEY, state integer, ended timestamp NULL)";
     let mut database = Installation::of(dialect, schema, &graph);

@@ -22,6 +22,7 @@ use windrow::graph::Graph;
 use windrow::lint;
 
 use crate::support::defect;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, on_every_server};
 use model::Verdict;
 use plan::{Hierarchy, Plan, Single, Source};
@@ -111,8 +112,7 @@ impl Case {
     }
 
     fn graph(&self) -> Graph {
-        let (graph, findings) = lint::load(&self.spec);
-        graph.unwrap_or_else(|| panic!("the spec has errors: {findings:#?}\n{}", self.spec))
+        graph_of(&self.spec)
     }
 
     fn install(&self, dialect: Dialect) -> Installation {

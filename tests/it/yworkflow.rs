@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, NOW_SETTING};
 use windrow::demo::yworkflow::{HISTORY, SCHEMA};
 use windrow::graph::Graph;
-use windrow::lint;
 
 use crate::support::database::{self, Database};
+use crate::support::graphs::graph_of;
 use crate::support::installation::violations;
 
 const SPEC: &str = include_str!("../../specs/yworkflow.toml");
@@ -116,8 +116,7 @@ fn text(reading: Reading) -> String {
 }
 
 fn graph(reading: Reading) -> Graph {
-    let (graph, findings) = lint::load(&text(reading));
-    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"))
+    graph_of(&text(reading))
 }
 
 fn armed(reading: Reading) -> Database {

@@ -8,11 +8,11 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
-use windrow::lint;
 
 use super::oracle::{insert, lenient};
 use super::{NOW, options, rule};
 use crate::support::camunda::{Camunda, load};
+use crate::support::graphs::graph_of;
 use crate::support::installation::on_every_server;
 
 on_every_server!(
@@ -816,8 +816,7 @@ fn check(
 fn the_specs_by_end_time_fit_the_schema(dialect: Dialect) {
     for spec in [BY_END, CASES_ONLY] {
         let text = std::fs::read_to_string(format!("specs/{spec}.toml")).expect("a spec");
-        let (graph, findings) = lint::load(&text);
-        let graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+        let graph = graph_of(&text);
         let camunda = Camunda::of(dialect, &graph);
         let check = |text: &str| camunda.check(text);
         let said = check(&text);

@@ -81,9 +81,14 @@ pub(crate) fn with_limits(limits: &str, heartbeat: &str) -> Graph {
     load(&text, Shared::Closed)
 }
 
+/// The graph of a spec without errors.
+pub(crate) fn graph_of(spec: &str) -> Graph {
+    let (graph, findings) = lint::load(spec);
+    graph.unwrap_or_else(|| panic!("the spec has errors: {findings:#?}\n{spec}"))
+}
+
 fn load(text: &str, shared: Shared) -> Graph {
-    let (graph, findings) = lint::load(text);
-    let mut graph = graph.unwrap_or_else(|| panic!("the spec has errors: {findings:?}"));
+    let mut graph = graph_of(text);
     graph.rules[0].shared = shared;
     graph
 }

@@ -565,3 +565,25 @@ pub(crate) fn violations(verify: &Value) -> Vec<&Value> {
     });
     wrong.collect()
 }
+
+/// A query of the integers from one to `last`, as `n`.
+pub(crate) fn numbers(dialect: Dialect, last: i64) -> String {
+    if dialect == Dialect::Postgres {
+        return format!("generate_series(1, {last}) AS s(n)");
+    }
+    // Neither has a series without an engine or a limit on recursion.
+    let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+    let places = last.to_string().len();
+    let from: Vec<String> = (0..places)
+        .map(|place| format!("{digits} AS d{place}"))
+        .collect();
+    let sum: Vec<String> = (0..places)
+        .map(|place| format!("d{place}.d * {}", 10_i64.pow(place as u32)))
+        .collect();
+    format!(
+        "(SELECT n FROM (SELECT 1 + {} AS n FROM {}) AS a WHERE n <= {last}) AS s",
+        sum.join(" + "),
+        from.join(" CROSS JOIN ")
+    )
+}

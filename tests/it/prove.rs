@@ -20,9 +20,14 @@ use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use defects::DEFECTS;
 
+/// Seconds after which a test has noticed that a run does not end: a defect may keep it at the same rows.
+const PATIENCE: &str = "600";
+
 /// Runs one test of this program in a process of its own.
 fn run(test: &str, defect: &str) -> Output {
-    Command::new(std::env::current_exe().expect("this program"))
+    Command::new("timeout")
+        .arg(PATIENCE)
+        .arg(std::env::current_exe().expect("this program"))
         .args([test, "--exact", "--test-threads=1"])
         .env(VARIABLE, defect)
         .env("WINDROW_TEST_WORLDS", "60")
@@ -45,6 +50,9 @@ fn servers(defect: &Defect) -> impl Iterator<Item = Dialect> {
 
 /// Why a test failed, in a line.
 fn reason(output: &Output) -> String {
+    if output.status.code() == Some(124) {
+        return format!("it had not ended after {PATIENCE} s");
+    }
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     let mut lines = text

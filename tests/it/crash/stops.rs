@@ -5,23 +5,28 @@
 use std::env;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{kill, reconnect, seed, until_unlocked};
+use crate::archive::strategies;
 use crate::support::history::{Client, History, Server, joined, until};
 use crate::support::installation::{on_every_server, violations};
 
-on_every_server!(what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes);
+on_every_server!(
+    what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes,
+    what_ends_in_any_other_kind_of_rule_is_whole_too,
+    what_a_worker_leaves_between_any_two_statements_others_finish,
+);
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,36 +45,101 @@ enum End {
     Hole,
 }
 
-/// How many rounds a history is good for: those that the session survives take families away.
-const ROUNDS: usize = 75;
+/// What a run works on, how far a single one goes, and what must hold wherever it ended.
+struct Subject {
+    create: fn(&Server) -> Result<History>,
+    limits: &'static [(&'static str, i64)],
+    /// From when to when `as_of` goes while the rounds do: each finds what has become due since the one before.
+    span: fn(now: i64) -> (i64, i64),
+    /// How many rounds it is good for: those that the session survives take families away.
+    rounds: usize,
+    /// Tables of which nobody may hold a row.
+    free: &'static [&'static str],
+    /// Nothing is half gone, and the ledger accounts for what is gone.
+    check: fn(&mut Client) -> Result<()>,
+    /// All rows that are there.
+    digest: fn(&mut Client) -> Result<Vec<String>>,
+}
+
+const DAY: i64 = 86_400;
+
+/// The families of one rule by their end.
+const FAMILIES: Subject = Subject {
+    create: History::create,
+    limits: &[("batch_families", 3), ("run_families", 6)],
+    span: |now| (now, now),
+    rounds: 75,
+    free: &["t_ds_workflow_instance", "t_ds_task_instance"],
+    check: Client::check_whole,
+    digest: Client::digest,
+};
+
+/// The same where two workers share them out.
+const SHARED_OUT: Subject = Subject {
+    create: |server| {
+        let mut history = History::create(server)?;
+        history.graph.workers = 2;
+        history.install()?;
+        Ok(history)
+    },
+    limits: &[("batch_families", 3)],
+    span: |now| (now - 149 * DAY, now),
+    ..FAMILIES
+};
+
+/// Windows, families and single rows of rules of all kinds, with archives.
+const STRATEGIES: Subject = Subject {
+    create: |server| strategies::history(server, 160),
+    limits: &[("batch_families", 2), ("batch_rows", 4), ("run_rows", 14)],
+    // The rows are of the year 2020.
+    span: |_| (1_580_500_000, 1_580_500_000 + 380 * DAY),
+    rounds: 100,
+    free: &strategies::TABLES,
+    check: strategies::check_whole,
+    digest: strategies::digest,
+};
 
 fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     dialect: Dialect,
 ) -> Result<()> {
-    let mut server = Server::start(dialect, 600)?;
-    let mut other = History::create(&server)?.connect()?;
-    let as_of = other.present()?;
-    let (result, rule) = other.run_rule(&json!({"as_of": as_of}))?;
+    Server::start(dialect, 600).and_then(|server| sweep(server, &FAMILIES, [4, 2, 3]))
+}
+
+fn what_ends_in_any_other_kind_of_rule_is_whole_too(dialect: Dialect) -> Result<()> {
+    Server::bare(dialect).and_then(|server| sweep(server, &STRATEGIES, [8, 1, 1]))
+}
+
+fn what_a_worker_leaves_between_any_two_statements_others_finish(dialect: Dialect) -> Result<()> {
+    Server::start(dialect, 600).and_then(|server| sweep(server, &SHARED_OUT, [5, 1, 1]))
+}
+
+/// Tries the stops of a subject; `sample`: in how many sessions, servers and clients end where not all stops are tried.
+fn sweep(mut server: Server, subject: &'static Subject, sample: [usize; 3]) -> Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let span = (subject.span)(now.try_into()?);
+    let mut other = (subject.create)(&server)?.connect()?;
+    let as_of = instant(&mut other, span.1)?;
+    let result = other.run(&json!({"as_of": as_of}))?;
     ensure!(result["status"] == "done", "{result}");
-    ensure!(rule["families"].as_i64() > Some(300), "{rule}");
-    other.check_whole()?;
-    let expected = other.digest()?;
+    (subject.check)(&mut other)?;
+    let expected = (subject.digest)(&mut other)?;
     drop(other);
 
     let seed = seed()?;
     let mut random = SmallRng::seed_from_u64(seed);
-    let mut sweep = Sweep::new(&server, &as_of)?;
-    let points = sweep.points()?;
-    ensure!(points.len() > 60, "only {} stops", points.len());
-    let rounds = rounds(dialect, &points, &mut random);
+    let mut sweep = Sweep::new(&server, subject, span)?;
+    let stops = sweep.stops()?;
+    ensure!(stops.len() > 60, "only {} stops", stops.len());
+    let rounds = rounds(server.dialect(), &stops, sample, &mut random);
     let mut missed = 0;
-    for (number, some) in rounds.chunks(ROUNDS).enumerate() {
+    for (number, some) in rounds.chunks(subject.rounds).enumerate() {
         if number > 0 {
-            sweep = Sweep::new(&server, &as_of)?;
+            sweep = Sweep::new(&server, subject, span)?;
         }
-        for (point, end) in some {
-            let context = || format!("{end:?} at stop {point} with the seed {seed}");
-            let met = sweep.round(&mut server, *point, *end);
+        for (place, (stop, end)) in some.iter().enumerate() {
+            let context = || format!("{end:?} at stop {stop} with the seed {seed}");
+            sweep.become_due((place + 1) as f64 / some.len() as f64)?;
+            let met = sweep.round(&mut server, *stop, *end, &mut random);
             missed += usize::from(!met.with_context(context)?);
         }
         let whole = sweep.finish(&expected);
@@ -84,8 +154,22 @@ fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     Ok(())
 }
 
+/// A second of the Unix clock, as an option says it.
+fn instant(client: &mut Client, second: i64) -> Result<String> {
+    let sql = client.either(
+        format!("SELECT to_timestamp({second})::text"),
+        format!("SELECT DATE_FORMAT('1970-01-01' + INTERVAL {second} SECOND, '%Y-%m-%dT%TZ')"),
+    );
+    Ok(client.texts(&sql)?.remove(0))
+}
+
 /// Which stops are tried, and how.
-fn rounds(dialect: Dialect, points: &[usize], random: &mut SmallRng) -> Vec<(usize, End)> {
+fn rounds(
+    dialect: Dialect,
+    stops: &[usize],
+    sample: [usize; 3],
+    random: &mut SmallRng,
+) -> Vec<(usize, End)> {
     let deaths = match dialect {
         Dialect::Postgres => [End::Server, End::Process],
         Dialect::Mysql | Dialect::Mariadb => [End::Server, End::Server],
@@ -97,36 +181,42 @@ fn rounds(dialect: Dialect, points: &[usize], random: &mut SmallRng) -> Vec<(usi
         // A server takes a second or more to die and come back: every stop sees the end of its session and another one.
         let others = [End::Client, deaths[0], End::Reset, deaths[1], End::Hole];
         let first: usize = random.random_range(0..others.len());
-        for (place, point) in points.iter().enumerate() {
-            rounds.push((*point, End::Session));
+        for (place, stop) in stops.iter().enumerate() {
+            rounds.push((*stop, End::Session));
             let one = [others[(first + place) % others.len()]];
             let ends = if which == "all" { &others[..] } else { &one };
-            rounds.extend(ends.iter().map(|end| (*point, *end)));
+            rounds.extend(ends.iter().map(|end| (*stop, *end)));
         }
     } else {
-        let sample = [[End::Session; 4].as_slice(), &deaths, &losses].concat();
-        for end in sample {
-            rounds.push((*points.choose(random).expect("a stop"), end));
+        let ends = [[End::Session; 8].as_slice(), &deaths, &losses];
+        for (ends, count) in ends.iter().zip(sample) {
+            for end in ends.choose_multiple(random, count) {
+                rounds.push((*stops.choose(random).expect("a stop"), *end));
+            }
         }
     }
     rounds.shuffle(random);
     rounds
 }
 
-/// A history whose routines stop where they are told to.
+/// A subject whose routines stop where they are told to.
 struct Sweep {
+    subject: &'static Subject,
     history: History,
     client: Client,
+    span: (i64, i64),
     as_of: String,
+    /// The rule of each stop, where it has one, counted from stop 1.
+    rules: Vec<Option<String>>,
     folder: tempfile::TempDir,
 }
 
 impl Sweep {
-    fn new(server: &Server, as_of: &str) -> Result<Self> {
-        let history = History::create(server)?;
+    fn new(server: &Server, subject: &'static Subject, span: (i64, i64)) -> Result<Self> {
+        let history = (subject.create)(server)?;
         let mut client = history.connect()?;
         client.execute(
-            "CREATE TABLE W.before_stop (point integer); INSERT INTO W.before_stop VALUES (0);
+            "CREATE TABLE W.before_stop (point integer, spared bigint); INSERT INTO W.before_stop VALUES (0, 0);
              CREATE TABLE W.before_trace (point integer PRIMARY KEY)",
         )?;
         client.execute(client.either(
@@ -135,7 +225,7 @@ impl Sweep {
                  IF (SELECT point FROM W.before_stop) = -1 THEN
                      INSERT INTO W.before_trace VALUES (p_point) ON CONFLICT DO NOTHING;
                  END IF;
-                 WHILE (SELECT point FROM W.before_stop) = p_point LOOP
+                 WHILE (SELECT point FROM W.before_stop WHERE spared <> pg_backend_pid()) = p_point LOOP
                      PERFORM pg_sleep(0.03);
                  END LOOP;
              END $$",
@@ -143,7 +233,7 @@ impl Sweep {
              BEGIN
                  DECLARE v_point integer;
                  DECLARE v_slept integer;
-                 SELECT s.point INTO v_point FROM W.before_stop AS s;
+                 SELECT IF(s.spared = CONNECTION_ID(), 0, s.point) INTO v_point FROM W.before_stop AS s;
                  IF v_point = -1 THEN
                      INSERT IGNORE INTO W.before_trace VALUES (p_point);
                  END IF;
@@ -153,30 +243,59 @@ impl Sweep {
                  END WHILE;
              END",
         ))?;
-        client.set("batch_families", 3)?;
-        client.set("run_families", 6)?;
+        for (name, value) in subject.limits {
+            for rule in client.texts(&format!(
+                "SELECT rule FROM W.settings WHERE name = '{name}'"
+            ))? {
+                let setting = json!({"rule": rule, "name": name, "value": value});
+                client.call("set_setting", &setting)?;
+            }
+        }
         let call = client.either("PERFORM", "CALL");
         let call = format!("{call} {}.before_point", history.control);
         let run = format!("PROCEDURE {}.run(", history.control);
-        let mut last = 0;
+        let (mut last, mut rules) = (0, Vec::new());
         history.install_edited(|file, sql| {
-            if file.starts_with("30_") || sql.contains(&run) {
-                with_stops(sql, &call, &mut last)
-            } else {
-                sql.to_owned()
+            let rule = file.strip_prefix("30_");
+            if rule.is_none() && !file.starts_with("11_") && !sql.contains(&run) {
+                return sql.to_owned();
             }
+            let edited = with_stops(sql, &call, &mut last);
+            rules.resize(last, rule.map(|name| name.replace(".sql", "")));
+            edited
         })?;
         let folder = tempfile::tempdir()?;
-        Ok(Self {
+        let mut sweep = Self {
+            subject,
             history,
             client,
-            as_of: as_of.to_owned(),
+            span,
+            as_of: String::new(),
+            rules,
             folder,
-        })
+        };
+        sweep.become_due(0.0)?;
+        Ok(sweep)
     }
 
-    fn options(&self) -> serde_json::Value {
-        json!({"as_of": self.as_of})
+    /// Goes on in the span; an eighth of it is left to the search for stops.
+    fn become_due(&mut self, part: f64) -> Result<()> {
+        let (from, to) = self.span;
+        let second = from + ((to - from) as f64 * (1.0 + 7.0 * part) / 8.0) as i64;
+        self.as_of = instant(&mut self.client, second)?;
+        Ok(())
+    }
+
+    /// What a run to a stop is told: only the rule that the stop is of.
+    fn options(&self, stop: usize) -> Value {
+        let mut options = json!({"as_of": self.as_of});
+        if let Some(rule) = &self.rules[stop - 1] {
+            options["rule"] = json!(rule);
+        }
+        if self.history.graph.workers > 1 {
+            options["worker"] = json!(2);
+        }
+        options
     }
 
     fn tell(&mut self, point: i64) -> Result<()> {
@@ -185,28 +304,34 @@ impl Sweep {
     }
 
     /// The stops that a run passes, as there are further ones for what seldom happens.
-    fn points(&mut self) -> Result<Vec<usize>> {
+    fn stops(&mut self) -> Result<Vec<usize>> {
         self.tell(-1)?;
-        let options = self.options();
-        let (result, rule) = self.client.run_rule(&options)?;
-        ensure!(
-            result["status"] == "stopped" && rule["batches"] == 2,
-            "{result}"
-        );
+        let result = self.client.run(&json!({"as_of": self.as_of}))?;
+        for rule in result["rules"].as_array().context("rules")? {
+            ensure!(rule["batches"].as_i64() > Some(1), "{result}");
+        }
         self.tell(0)?;
-        let points = self
+        let stops = self
             .client
             .texts("SELECT CONCAT(point) FROM W.before_trace ORDER BY point")?;
-        points.iter().map(|point| Ok(point.parse()?)).collect()
+        stops.iter().map(|stop| Ok(stop.parse()?)).collect()
     }
 
     /// Lets a run end at a stop, and looks at what is left. Answers whether it came to the stop.
-    fn round(&mut self, server: &mut Server, point: usize, end: End) -> Result<bool> {
-        self.tell(point.try_into()?)?;
+    fn round(
+        &mut self,
+        server: &mut Server,
+        stop: usize,
+        end: End,
+        random: &mut SmallRng,
+    ) -> Result<bool> {
+        self.tell(stop.try_into()?)?;
+        let mut beside = None;
         let met = if matches!(end, End::Session | End::Server | End::Process) {
-            let runner = self.history.run_aside(self.options());
+            let runner = self.history.run_aside(self.options(stop));
             let session = self.until_stopped(|| Ok(runner.is_finished()))?;
             if let Some(session) = session {
+                beside = self.beside(stop, random)?;
                 match end {
                     End::Session => self.client.terminate(session)?,
                     End::Process => {
@@ -226,9 +351,10 @@ impl Sweep {
             session.is_some()
         } else {
             let proxy = Proxy::start(self.history.port()?)?;
-            let mut windrow = self.windrow(proxy.port)?;
+            let mut windrow = self.windrow(proxy.port, stop)?;
             let session = self.until_stopped(|| Ok(windrow.try_wait()?.is_some()))?;
             if session.is_some() {
+                beside = self.beside(stop, random)?;
                 match end {
                     End::Reset => {
                         proxy.cut();
@@ -246,20 +372,29 @@ impl Sweep {
             windrow.wait()?;
             session.is_some()
         };
+        if let Some(beside) = beside {
+            let answer = joined(beside);
+            if !matches!(end, End::Server | End::Process) {
+                let status = answer?["status"].clone();
+                ensure!(status == "done" || status == "stopped", "beside: {status}");
+            }
+        }
         self.tell(0)?;
         self.until_idle()?;
         until_unlocked(&mut self.client)?;
-        self.client.check_whole()?;
-        for table in ["t_ds_workflow_instance", "t_ds_task_instance"] {
+        (self.subject.check)(&mut self.client)?;
+        for table in self.subject.free {
             self.client
-                .rows(&format!("SELECT id FROM {table} FOR UPDATE NOWAIT"))?;
+                .rows(&format!("SELECT 1 FROM {table} FOR UPDATE NOWAIT"))?;
         }
         let statuses = self.client.statuses()?;
-        let last = statuses.len().saturating_sub(1);
+        // The runs of this round: that of another worker may have begun after the one that ended.
+        let workers = usize::try_from(self.history.graph.workers)?;
+        let last = statuses.len().saturating_sub(workers);
         for (place, status) in statuses.iter().enumerate() {
             let known = match status.as_str() {
                 "stopped" | "done" | "crashed" => true,
-                "running" => place == last,
+                "running" => place >= last,
                 // What the server says to a session that ends can still be written down by MariaDB.
                 "cancelled" | "failed" => end == End::Session || place < last,
                 _ => false,
@@ -267,6 +402,26 @@ impl Sweep {
             ensure!(known, "{statuses:?}");
         }
         Ok(met)
+    }
+
+    /// Where there are workers, another one starts that does not stop, and is somewhere by now.
+    fn beside(
+        &mut self,
+        stop: usize,
+        random: &mut SmallRng,
+    ) -> Result<Option<JoinHandle<Result<Value>>>> {
+        if self.history.graph.workers == 1 {
+            return Ok(None);
+        }
+        let mut options = self.options(stop);
+        options["worker"] = json!(1);
+        let mut client = self.history.connect()?;
+        let session = client.session.session()?;
+        self.client
+            .execute(&format!("UPDATE W.before_stop SET spared = {session}"))?;
+        let runner = thread::spawn(move || client.run(&options));
+        thread::sleep(Duration::from_millis(random.random_range(0..150)));
+        Ok(Some(runner))
     }
 
     /// Waits until a session is at the stop and answers which one, or nothing if the run ends before.
@@ -304,14 +459,22 @@ impl Sweep {
     }
 
     /// `windrow run`, by way of a port.
-    fn windrow(&self, port: u16) -> Result<Child> {
+    fn windrow(&self, port: u16, stop: usize) -> Result<Child> {
         let spec = self.folder.path().join("spec.toml");
         self.history.write_spec(&spec)?;
-        Ok(Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .arg("run")
-            .arg(Path::new(&spec))
-            .args(["--no-estimate", "--as-of", &self.as_of])
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        command
+            .args(["run", "--no-estimate", "--as-of", &self.as_of])
             .args(["--url", &self.history.url_at(port)?])
+            .arg(&spec);
+        let options = self.options(stop);
+        for name in ["rule", "worker"] {
+            if let Some(value) = options.get(name) {
+                let value = value.to_string();
+                command.args([&format!("--{name}"), value.trim_matches('"')]);
+            }
+        }
+        Ok(command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -325,19 +488,21 @@ impl Sweep {
             "DROP TABLE W.before_stop, W.before_trace; DROP PROCEDURE W.before_point",
         ))?;
         self.history.install()?;
-        self.client.execute("CALL W.arm()")?;
-        self.client.set("run_families", 10_000)?;
-        self.client.set("batch_families", 200)?;
-        let options = self.options();
+        self.client.execute("CALL W.arm(); DELETE FROM W.setting")?;
+        self.become_due(1.0)?;
+        let options = json!({"as_of": self.as_of});
         let result = self.client.run(&options)?;
         ensure!(result["status"] == "done", "{result}");
         ensure!(
-            self.client.digest()? == expected,
+            (self.subject.digest)(&mut self.client)? == expected,
             "another state than undisturbed"
         );
-        self.client.check_whole()?;
-        let (result, rule) = self.client.run_rule(&options)?;
-        ensure!(result["status"] == "done" && rule["rows"] == 0, "{result}");
+        (self.subject.check)(&mut self.client)?;
+        let result = self.client.run(&options)?;
+        ensure!(result["status"] == "done", "{result}");
+        for rule in result["rules"].as_array().context("rules")? {
+            ensure!(rule["rows"] == 0, "{result}");
+        }
         let document = self.client.call("verify", &json!({}))?;
         let wrong = violations(&document);
         ensure!(wrong.is_empty(), "{wrong:#?}");

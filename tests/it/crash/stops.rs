@@ -1,6 +1,6 @@
 //! A stop between any two statements of a run: there its session, its server, its client or its network ends.
 //!
-//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in two ways, other ones each time; otherwise it is a sample.
+//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in one way, another one each time; otherwise it is a sample.
 
 use std::env;
 use std::io::{Read, Write};
@@ -22,11 +22,7 @@ use crate::archive::strategies;
 use crate::support::history::{Client, History, Server, joined, until};
 use crate::support::installation::{on_every_server, violations};
 
-on_every_server!(
-    what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes,
-    what_ends_in_any_other_kind_of_rule_is_whole_too,
-    what_a_worker_leaves_between_any_two_statements_others_finish,
-);
+on_every_server!(what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes);
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,11 +43,14 @@ enum End {
 
 /// What a run works on, how far a single one goes, and what must hold wherever it ended.
 struct Subject {
-    create: fn(&Server) -> Result<History>,
+    name: &'static str,
+    /// Makes a database that is large enough for so many rounds.
+    create: fn(&Server, rounds: usize) -> Result<History>,
+    /// Limits that keep a run short, so that there is something left for the others.
     limits: &'static [(&'static str, i64)],
-    /// From when to when `as_of` goes while the rounds do: each finds what has become due since the one before.
-    span: fn(now: i64) -> (i64, i64),
-    /// How many rounds it is good for: those that the session survives take families away.
+    /// From when to when `as_of` goes in so many rounds: each finds what has become due since the one before.
+    span: fn(now: i64, rounds: usize) -> (i64, i64),
+    /// How many rounds one database is good for: those that the session survives take families away.
     rounds: usize,
     /// Tables of which nobody may hold a row.
     free: &'static [&'static str],
@@ -63,87 +62,116 @@ struct Subject {
 
 const DAY: i64 = 86_400;
 
-/// The families of one rule by their end.
 const FAMILIES: Subject = Subject {
-    create: History::create,
+    name: "families",
+    create: |server, _| History::create(server),
     limits: &[("batch_families", 3), ("run_families", 6)],
-    span: |now| (now, now),
+    span: |now, _| (now, now),
     rounds: 75,
     free: &["t_ds_workflow_instance", "t_ds_task_instance"],
     check: Client::check_whole,
     digest: Client::digest,
 };
 
-/// The same where two workers share them out.
-const SHARED_OUT: Subject = Subject {
-    create: |server| {
+/// Two workers, each of whose runs finishes what is due.
+const WORKERS: Subject = Subject {
+    name: "workers",
+    create: |server, _| {
         let mut history = History::create(server)?;
         history.graph.workers = 2;
         history.install()?;
         Ok(history)
     },
     limits: &[("batch_families", 3)],
-    span: |now| (now - 149 * DAY, now),
+    // The roots end evenly over half a year, and are kept for 31 days.
+    span: |now, rounds| (now - 149 * DAY, now - 149 * DAY + 2 * rounds as i64 * DAY),
     ..FAMILIES
 };
 
 /// Windows, families and single rows of rules of all kinds, with archives.
 const STRATEGIES: Subject = Subject {
-    create: |server| strategies::history(server, 160),
+    name: "strategies",
+    create: |server, rounds| strategies::history(server, families(rounds)),
     limits: &[("batch_families", 2), ("batch_rows", 4), ("run_rows", 14)],
-    // The rows are of the year 2020.
-    span: |_| (1_580_500_000, 1_580_500_000 + 380 * DAY),
-    rounds: 100,
+    // From February 2020 on; fourteen families are of the same month.
+    span: |_, rounds| {
+        (
+            1_580_500_000,
+            1_580_500_000 + (40 + families(rounds) / 14 * 31) * DAY,
+        )
+    },
+    rounds: 80,
     free: &strategies::TABLES,
     check: strategies::check_whole,
     digest: strategies::digest,
 };
 
+/// How many families of each kind are enough for so many rounds.
+fn families(rounds: usize) -> i64 {
+    (2 * rounds).max(28) as i64
+}
+
 fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     dialect: Dialect,
 ) -> Result<()> {
-    Server::start(dialect, 600).and_then(|server| sweep(server, &FAMILIES, [4, 2, 3]))
-}
-
-fn what_ends_in_any_other_kind_of_rule_is_whole_too(dialect: Dialect) -> Result<()> {
-    Server::bare(dialect).and_then(|server| sweep(server, &STRATEGIES, [8, 1, 1]))
-}
-
-fn what_a_worker_leaves_between_any_two_statements_others_finish(dialect: Dialect) -> Result<()> {
-    Server::start(dialect, 600).and_then(|server| sweep(server, &SHARED_OUT, [5, 1, 1]))
-}
-
-/// Tries the stops of a subject; `sample`: in how many sessions, servers and clients end where not all stops are tried.
-fn sweep(mut server: Server, subject: &'static Subject, sample: [usize; 3]) -> Result<()> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let span = (subject.span)(now.try_into()?);
-    let mut other = (subject.create)(&server)?.connect()?;
-    let as_of = instant(&mut other, span.1)?;
-    let result = other.run(&json!({"as_of": as_of}))?;
+    let mut server = Server::start(dialect, 600)?;
+    let mut undisturbed = History::create(&server)?.connect()?;
+    let now = now()?;
+    let as_of = instant(&mut undisturbed, now)?;
+    let (result, rule) = undisturbed.run_rule(&json!({"as_of": as_of}))?;
     ensure!(result["status"] == "done", "{result}");
-    (subject.check)(&mut other)?;
-    let expected = (subject.digest)(&mut other)?;
-    drop(other);
+    ensure!(rule["families"].as_i64() > Some(300), "{rule}");
+    undisturbed.check_whole()?;
+    let expected = undisturbed.digest()?;
+    drop(undisturbed);
+    let expected = |_: &mut Client| Ok(expected.clone());
+    sweep(&mut server, &FAMILIES, now, [4, 2, 3], expected)?;
+    sweep(&mut server, &WORKERS, now, [4, 1, 1], expected)?;
+    sweep(
+        &mut server,
+        &STRATEGIES,
+        now,
+        [6, 1, 1],
+        strategies::expected,
+    )
+}
 
+/// Tries the stops of a subject, of which the state at the end is `expected`; `sample` says how many ends of sessions,
+/// servers and clients where not all stops are tried.
+fn sweep(
+    server: &mut Server,
+    subject: &'static Subject,
+    now: i64,
+    sample: [usize; 3],
+    expected: impl Fn(&mut Client) -> Result<Vec<String>>,
+) -> Result<()> {
     let seed = seed()?;
     let mut random = SmallRng::seed_from_u64(seed);
-    let mut sweep = Sweep::new(&server, subject, span)?;
+    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
+    let size = match which.as_str() {
+        "all" | "each" => subject.rounds,
+        _ => sample.iter().sum(),
+    };
+    let span = (subject.span)(now, size);
+    let mut sweep = Sweep::new(server, subject, size, span)?;
+    let expected = expected(&mut sweep.client)?;
     let stops = sweep.stops()?;
     ensure!(stops.len() > 60, "only {} stops", stops.len());
-    let rounds = rounds(server.dialect(), &stops, sample, &mut random);
+    let rounds = rounds(server.dialect(), &stops, &which, sample, &mut random);
     let mut missed = 0;
-    for (number, some) in rounds.chunks(subject.rounds).enumerate() {
+    for (number, some) in rounds.chunks(size).enumerate() {
         if number > 0 {
-            sweep = Sweep::new(&server, subject, span)?;
+            sweep = Sweep::new(server, subject, size, span)?;
         }
         for (place, (stop, end)) in some.iter().enumerate() {
-            let context = || format!("{end:?} at stop {stop} with the seed {seed}");
+            let name = subject.name;
+            let context = || format!("{name}: {end:?} at stop {stop} with the seed {seed}");
             sweep.become_due((place + 1) as f64 / some.len() as f64)?;
-            let met = sweep.round(&mut server, *stop, *end, &mut random);
+            let met = sweep.round(server, *stop, *end, &mut random);
             missed += usize::from(!met.with_context(context)?);
         }
-        let whole = sweep.finish(&expected);
-        whole.with_context(|| format!("the seed {seed}"))?;
+        let whole = sweep.finish(now, &expected);
+        whole.with_context(|| format!("{}: the seed {seed}", subject.name))?;
     }
     let total = rounds.len();
     // A session that goes on may have taken the only family that leads there.
@@ -151,6 +179,24 @@ fn sweep(mut server: Server, subject: &'static Subject, sample: [usize; 3]) -> R
         missed * 10 <= total,
         "{missed} of {total} stops were not met"
     );
+    Ok(())
+}
+
+/// The present second of the Unix clock.
+fn now() -> Result<i64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(now.as_secs().try_into()?)
+}
+
+/// Overrides limits of every rule that has them.
+fn limit(client: &mut Client, limits: &[(&str, i64)]) -> Result<()> {
+    for (name, value) in limits {
+        let rules = format!("SELECT rule FROM W.settings WHERE name = '{name}'");
+        for rule in client.texts(&rules)? {
+            let setting = json!({"rule": rule, "name": name, "value": value});
+            client.call("set_setting", &setting)?;
+        }
+    }
     Ok(())
 }
 
@@ -167,6 +213,7 @@ fn instant(client: &mut Client, second: i64) -> Result<String> {
 fn rounds(
     dialect: Dialect,
     stops: &[usize],
+    which: &str,
     sample: [usize; 3],
     random: &mut SmallRng,
 ) -> Vec<(usize, End)> {
@@ -176,15 +223,14 @@ fn rounds(
     };
     let losses = [End::Client, End::Reset, End::Hole];
     let mut rounds = Vec::new();
-    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
     if which == "all" || which == "each" {
-        // A server takes a second or more to die and come back: every stop sees the end of its session and another one.
-        let others = [End::Client, deaths[0], End::Reset, deaths[1], End::Hole];
-        let first: usize = random.random_range(0..others.len());
+        // A server takes a second or more to die and come back.
+        let [one, other] = deaths;
+        let ends = [End::Session, End::Client, one, End::Reset, other, End::Hole];
+        let first: usize = random.random_range(0..ends.len());
         for (place, stop) in stops.iter().enumerate() {
-            rounds.push((*stop, End::Session));
-            let one = [others[(first + place) % others.len()]];
-            let ends = if which == "all" { &others[..] } else { &one };
+            let one = [ends[(first + place) % ends.len()]];
+            let ends = if which == "all" { &ends[..] } else { &one };
             rounds.extend(ends.iter().map(|end| (*stop, *end)));
         }
     } else {
@@ -212,8 +258,13 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn new(server: &Server, subject: &'static Subject, span: (i64, i64)) -> Result<Self> {
-        let history = (subject.create)(server)?;
+    fn new(
+        server: &Server,
+        subject: &'static Subject,
+        rounds: usize,
+        span: (i64, i64),
+    ) -> Result<Self> {
+        let history = (subject.create)(server, rounds)?;
         let mut client = history.connect()?;
         client.execute(
             "CREATE TABLE W.before_stop (point integer, spared bigint); INSERT INTO W.before_stop VALUES (0, 0);
@@ -243,26 +294,21 @@ impl Sweep {
                  END WHILE;
              END",
         ))?;
-        for (name, value) in subject.limits {
-            for rule in client.texts(&format!(
-                "SELECT rule FROM W.settings WHERE name = '{name}'"
-            ))? {
-                let setting = json!({"rule": rule, "name": name, "value": value});
-                client.call("set_setting", &setting)?;
-            }
-        }
+        limit(&mut client, subject.limits)?;
         let call = client.either("PERFORM", "CALL");
         let call = format!("{call} {}.before_point", history.control);
         let run = format!("PROCEDURE {}.run(", history.control);
         let (mut last, mut rules) = (0, Vec::new());
-        history.install_edited(|file, sql| {
-            let rule = file.strip_prefix("30_");
-            if rule.is_none() && !file.starts_with("11_") && !sql.contains(&run) {
-                return sql.to_owned();
-            }
-            let edited = with_stops(sql, &call, &mut last);
-            rules.resize(last, rule.map(|name| name.replace(".sql", "")));
-            edited
+        history.install_some(|file, sql| {
+            is_stopped(file).then(|| {
+                let rule = file.strip_prefix("30_");
+                if file.starts_with("40_") && !sql.contains(&run) {
+                    return sql.to_owned();
+                }
+                let edited = with_stops(sql, &call, &mut last);
+                rules.resize(last, rule.map(|name| name.replace(".sql", "")));
+                edited
+            })
         })?;
         let folder = tempfile::tempdir()?;
         let mut sweep = Self {
@@ -482,15 +528,20 @@ impl Sweep {
     }
 
     /// The next run finishes what an undisturbed one would have deleted, and nothing is found fault with.
-    fn finish(&mut self, expected: &[String]) -> Result<()> {
+    fn finish(&mut self, now: i64, expected: &[String]) -> Result<()> {
         self.client.execute(self.client.either(
             "DROP TABLE W.before_stop, W.before_trace; DROP FUNCTION W.before_point(integer)",
             "DROP TABLE W.before_stop, W.before_trace; DROP PROCEDURE W.before_point",
         ))?;
-        self.history.install()?;
-        self.client.execute("CALL W.arm(); DELETE FROM W.setting")?;
-        self.become_due(1.0)?;
-        let options = json!({"as_of": self.as_of});
+        self.history
+            .install_some(|file, sql| is_stopped(file).then(|| sql.to_owned()))?;
+        self.client.execute("CALL W.arm()")?;
+        self.client.execute("DELETE FROM W.setting")?;
+        limit(
+            &mut self.client,
+            &[("batch_families", 200), ("batch_rows", 200)],
+        )?;
+        let options = json!({"as_of": instant(&mut self.client, now)?});
         let result = self.client.run(&options)?;
         ensure!(result["status"] == "done", "{result}");
         ensure!(
@@ -509,6 +560,13 @@ impl Sweep {
         ensure!(self.client.texts("SELECT name FROM W.metrics")?.len() > 10);
         Ok(())
     }
+}
+
+/// Whether routines of a file are given stops.
+fn is_stopped(file: &str) -> bool {
+    ["11_", "30_", "40_"]
+        .iter()
+        .any(|stage| file.starts_with(stage))
 }
 
 /// A routine that calls another one, with a number, between any two statements.

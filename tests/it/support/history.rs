@@ -415,20 +415,12 @@ impl History {
         )
     }
 
-    /// Applies the files with the routines anew, as they are edited, given a file's name and a statement.
-    pub(crate) fn install_edited(
+    /// Applies some statements of the files anew, edited perhaps, given a file's name and a statement.
+    pub(crate) fn install_some(
         &self,
-        mut edited: impl FnMut(&str, &str) -> String,
+        edited: impl FnMut(&str, &str) -> Option<String>,
     ) -> Result<()> {
-        apply(
-            &mut open(&self.url)?,
-            self.dialect,
-            &self.graph,
-            |name, sql| {
-                (("11".."12").contains(&name) || ("30".."50").contains(&name))
-                    .then(|| edited(name, sql))
-            },
-        )
+        apply(&mut open(&self.url)?, self.dialect, &self.graph, edited)
     }
 
     /// Writes the spec that this was installed from.

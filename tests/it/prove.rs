@@ -18,6 +18,7 @@ use crate::single;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
+use crate::workers;
 use defects::DEFECTS;
 
 /// Runs one test of this program in a process of its own.
@@ -96,6 +97,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         with_keepers(Shared::Closed),
         camunda::graph(),
         single::graph(),
+        workers::graph(Shared::Closed),
     ];
     for dialect in DIALECTS {
         let bundles: Vec<_> = graphs

@@ -1,6 +1,6 @@
 //! The archive: a row that goes is in it, as it was; a row that stays is not.
 
-mod strategies;
+pub(crate) mod strategies;
 
 use std::collections::BTreeMap;
 

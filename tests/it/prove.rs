@@ -18,6 +18,7 @@ use crate::single;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
+use crate::workers;
 use defects::DEFECTS;
 
 /// Seconds after which a test has noticed that a run does not end: a defect may keep it at the same rows.
@@ -104,6 +105,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         with_keepers(Shared::Closed),
         camunda::graph(),
         single::graph(),
+        workers::graph(Shared::Closed),
     ];
     for dialect in DIALECTS {
         let bundles: Vec<_> = graphs

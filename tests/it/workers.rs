@@ -19,6 +19,7 @@ on_every_server!(
     one_worker_alone_does_what_a_run_does,
     workers_at_once_do_together_what_one_would,
     what_a_killed_worker_had_claimed_goes_all_the_same,
+    what_one_worker_met_locked_the_last_one_takes,
     a_worker_has_one_run_at_a_time_and_all_do_the_same,
     a_claim_of_the_largest_batches_is_one_list,
     a_worker_waits_for_the_rule_before,
@@ -27,7 +28,7 @@ on_every_server!(
 /// As many workers as the spec can have batches to fight for.
 const WORKERS: i64 = 3;
 
-fn graph(shared: Shared) -> Graph {
+pub(crate) fn graph(shared: Shared) -> Graph {
     Graph {
         workers: WORKERS,
         ..dolphinscheduler(shared)
@@ -217,6 +218,31 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
     assert_eq!(last["status"], "done", "{last}");
     let crashed = "SELECT COUNT(*) FROM W.run WHERE status = 'crashed'";
     assert_eq!(database.number(crashed), 2);
+}
+
+fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
+    let mut database = due_families(dialect, &graph(Shared::Closed), 20);
+    database.set_setting("batch_families", 1).expect("a limit");
+    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
+    database.until_asleep("worker 2 has the first family", &runner, session);
+    let mut rival = database.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    rival
+        .query(
+            "SELECT id FROM t_ds_workflow_instance WHERE id = 5 FOR UPDATE",
+            &[],
+        )
+        .expect("a lock");
+    // It does not tell of the locked one, which may go yet.
+    let first = database.run(json!({"worker": 1})).expect("a run");
+    assert_eq!(first["rules"][0]["families"], 15, "{first}");
+    assert_eq!(first["rules"][0]["skipped"], json!({}), "{first}");
+    rival.execute("ROLLBACK").expect("no lock");
+    database.execute("DELETE FROM gate");
+    let last = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(last["rules"][0]["families"], 5, "{last}");
+    assert_eq!(left(&mut database), 0);
 }
 
 fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {

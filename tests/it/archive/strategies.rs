@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use anyhow::{Result, ensure};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use windrow::dialect::Dialect;
 use windrow::lint;
 
 use super::{Rows, without};
+use crate::support::history::{Client, History, Server};
 use crate::support::installation::{Installation, on_every_server};
 
 on_every_server!(whatever_makes_a_row_go_it_is_archived_and_comes_back);
@@ -30,6 +32,7 @@ rag   = { parents = ["lost_id -> lost.id"] }
 line  = { key = "id bigint" }
 shot  = { key = "id bigint" }
 pixel = { parents = ["shot_id -> shot.id"] }
+mail  = { key = "id bigint" }
 
 # Through the root table, with all that is below.
 [rules.nodes]
@@ -84,20 +87,29 @@ root      = "shot"
 keep      = { newest = 2, per = "name varchar", by = "part integer" }
 limits    = { batch_rows = 4 }
 archive   = true
+
+[rules.mails]
+strategy  = "expiry"
+root      = "mail"
+time      = "expires"
+fallback  = { time = "sent", retention = { default = "30d" } }
+limits    = { batch_rows = 3 }
+archive   = true
 "#;
 
-const TABLES: [&str; 11] = [
-    "node", "leaf", "task", "event", "tree", "twig", "lost", "rag", "line", "shot", "pixel",
+pub(crate) const TABLES: [&str; 12] = [
+    "node", "leaf", "task", "event", "tree", "twig", "lost", "rag", "line", "shot", "pixel", "mail",
 ];
 
 /// Each rule, its root table, and what a row of it that can be named is.
-const RULES: [(&str, &str, &str); 6] = [
+const RULES: [(&str, &str, &str); 7] = [
     ("nodes", "node", "parent_id IS NULL"),
     ("tasks", "task", "root_id = id"),
     ("trees", "tree", "root_id = id"),
     ("lost", "lost", "true"),
     ("lines", "line", "true"),
     ("shots", "shot", "true"),
+    ("mails", "mail", "true"),
 ];
 
 fn schema(dialect: Dialect) -> String {
@@ -123,11 +135,26 @@ CREATE TABLE rag (lost_id bigint, {rest}, FOREIGN KEY (lost_id) REFERENCES lost 
 CREATE TABLE line (id bigint PRIMARY KEY, written {time}, {rest});
 CREATE TABLE shot (id bigint PRIMARY KEY, name varchar(20), part integer, {rest});
 CREATE TABLE pixel (shot_id bigint, {rest}, FOREIGN KEY (shot_id) REFERENCES shot (id));
+CREATE TABLE mail (id bigint PRIMARY KEY, expires {time}, sent {time}, {rest});
 "
     )
 }
 
-/// The rows as one script. `fate` says of each whether it goes.
+/// So many families of each kind, as a script. `fate` says of each row whether it goes.
+fn rows(dialect: Dialect, families: i64) -> String {
+    let script = Script {
+        dialect,
+        random: SmallRng::seed_from_u64(8),
+        sql: String::new(),
+    };
+    script.all(families)
+}
+
+/// Families that come one after the other share a month, and some of them a day.
+fn month(family: i64) -> i64 {
+    1 + (family - 1) / 14 % 12
+}
+
 struct Script {
     dialect: Dialect,
     random: SmallRng,
@@ -173,7 +200,7 @@ impl Script {
             let end = match bad == Some(member) {
                 true if member == 0 && family % 2 == 0 => "'done', '2999-01-01'",
                 true => "'busy', NULL",
-                false => "'done', '2020-01-01 00:00:00.5'",
+                false => &format!("'done', '2020-{:02}-01 00:00:00.5'", month(family)),
             };
             self.row("node", &format!("{id}, {above}, {end}"), goes);
             for _ in 0..self.some(0) {
@@ -186,7 +213,11 @@ impl Script {
     fn timed(&mut self, root: &str, child: &str, family: i64) {
         let goes = self.goes();
         let year = if goes { 2020 } else { 2999 };
-        let time = format!("'{year}-01-{:02} 10:00:00'", 1 + family % 9);
+        let time = format!(
+            "'{year}-{:02}-{:02} 10:00:00'",
+            month(family),
+            1 + family % 9
+        );
         for member in 0..self.some(1) {
             let id = 10 * family + member;
             self.row(root, &format!("{id}, {}, {time}", 10 * family), goes);
@@ -195,7 +226,10 @@ impl Script {
             self.row(child, &format!("{}, {time}", 10 * family), goes);
         }
         let goes = self.goes();
-        let time = if goes { "'2020-05-05'" } else { "NULL" };
+        let time = match goes {
+            true => format!("'2020-{:02}-05'", month(family)),
+            false => "NULL".to_owned(),
+        };
         self.row(child, &format!("NULL, {time}"), goes);
     }
 
@@ -208,8 +242,16 @@ impl Script {
         }
         let goes = self.goes();
         let year = if goes { 2020 } else { 2999 };
-        let written = format!("'{year}-01-{:02}'", 1 + number % 3);
+        let written = format!("'{year}-{:02}-{:02}'", month(number), 1 + number % 3);
         self.row("line", &format!("{number}, {written}"), goes);
+        let goes = self.goes();
+        let year = if goes { 2020 } else { 2999 };
+        // By its expiry, or, where it has none, by when it was sent.
+        let times = match number % 2 {
+            0 => format!("'{year}-{:02}-01', '2021-01-01'", month(number)),
+            _ => format!("NULL, '{year}-{:02}-{:02}'", month(number), 1 + number % 9),
+        };
+        self.row("mail", &format!("{number}, {times}"), goes);
     }
 
     /// A group of which the two newest stay.
@@ -225,9 +267,9 @@ impl Script {
         }
     }
 
-    fn all(mut self) -> String {
+    fn all(mut self, numbers: i64) -> String {
         self.sql += "INSERT INTO anchor VALUES (1);\n";
-        for number in 1..=14 {
+        for number in 1..=numbers {
             self.nodes(number);
             self.timed("task", "event", number);
             self.timed("tree", "twig", number);
@@ -236,6 +278,87 @@ impl Script {
         }
         self.sql
     }
+}
+
+/// What a row of each table goes with, all at once; NULL where it goes alone.
+const FAMILIES: [(&str, &str); 12] = [
+    ("node", "FLOOR(id / 10)"),
+    ("node", "FLOOR(node_id / 10)"),
+    ("task", "root_id"),
+    ("task", "root_id"),
+    ("tree", "root_id"),
+    ("tree", "root_id"),
+    ("lost", "id"),
+    ("lost", "lost_id"),
+    ("line", "NULL"),
+    ("shot", "id"),
+    ("shot", "shot_id"),
+    ("mail", "NULL"),
+];
+
+/// A database with so many families of each kind, and windrow.
+pub(crate) fn history(server: &Server, families: i64) -> Result<History> {
+    let dialect = server.dialect();
+    let counts =
+        TABLES.map(|table| format!("SELECT '{table}' AS tab, COUNT(*) AS many FROM {table}"));
+    let counts = counts.join(" UNION ALL ");
+    let rows = rows(dialect, families);
+    let rows = format!("{rows}CREATE TABLE before_count AS {counts};\n");
+    History::of(server, SPEC, &schema(dialect), &rows)
+}
+
+/// Every row is there or archived, the ledger accounts for those that are archived, and no family is torn apart.
+pub(crate) fn check_whole(client: &mut Client) -> Result<()> {
+    let sides = ["", "W.archive_"].map(|side| {
+        let rows = TABLES.iter().zip(FAMILIES).map(|(table, (kind, key))| {
+            format!("SELECT '{kind}' AS kind, {key} AS family FROM {side}{table}")
+        });
+        rows.collect::<Vec<_>>().join(" UNION ")
+    });
+    let [here, gone] = sides;
+    let torn = format!(
+        "SELECT CONCAT('torn apart: ', h.kind, ' ', h.family) FROM ({here}) AS h JOIN ({gone}) AS g ON g.kind = h.kind AND g.family = h.family"
+    );
+    let mut wrong = client.texts(&torn)?;
+    for table in TABLES {
+        wrong.extend(client.texts(&format!(
+            "SELECT CONCAT('{table}: ', x.here, ' rows here, ', x.kept, ' archived, ', x.told, ' in the ledger')
+             FROM (
+                 SELECT
+                     (SELECT COUNT(*) FROM {table}) AS here,
+                     (SELECT COUNT(*) FROM W.archive_{table}) AS kept,
+                     (SELECT COALESCE(SUM(t.deleted_rows), 0) FROM W.run_table AS t WHERE t.table_name = '{table}') AS told,
+                     (SELECT b.many FROM before_count AS b WHERE b.tab = '{table}') AS many
+             ) AS x
+             WHERE x.kept <> x.told OR x.here + x.kept <> x.many"
+        ))?);
+    }
+    ensure!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+/// All rows, byte by byte, and where they are.
+pub(crate) fn digest(client: &mut Client) -> Result<Vec<String>> {
+    places(client, |side, table| format!("{side}{table}"))
+}
+
+/// What `digest` says when all are where they must be at last, of rows that have not gone yet.
+pub(crate) fn expected(client: &mut Client) -> Result<Vec<String>> {
+    places(client, |side, table| {
+        let fate = if side.is_empty() { "stays" } else { "goes" };
+        format!("{table} WHERE fate = '{fate}'")
+    })
+}
+
+fn places(client: &mut Client, rows: impl Fn(&str, &str) -> String) -> Result<Vec<String>> {
+    let mut places = Vec::new();
+    for side in ["", "W.archive_"] {
+        for table in TABLES {
+            let rows = client.bytes(table, &rows(side, table))?;
+            places.extend(rows.iter().map(|row| format!("{side}{table} {row}")));
+        }
+    }
+    Ok(places)
 }
 
 fn contents(windrow: &mut Installation, prefix: &str) -> Rows {
@@ -271,14 +394,7 @@ fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
     let (graph, findings) = lint::load(SPEC);
     let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
     let mut windrow = Installation::of(dialect, &schema(dialect), &graph);
-    windrow.execute(
-        &Script {
-            dialect,
-            random: SmallRng::seed_from_u64(8),
-            sql: String::new(),
-        }
-        .all(),
-    );
+    windrow.execute(&rows(dialect, 14));
     windrow.arm();
     let whole = contents(&mut windrow, "");
     let preview = windrow.preview(json!({})).expect("a preview");

@@ -1,23 +1,24 @@
 //! A stop between any two statements of a run: there its session, its server, its client or its network ends.
 //!
-//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in two ways, other ones each time; otherwise it is a sample.
+//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in one way, another one each time; otherwise it is a sample.
 
 use std::env;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{kill, reconnect, seed, until_unlocked};
+use crate::archive::strategies;
 use crate::support::history::{Client, History, Server, joined, until};
 use crate::support::installation::{on_every_server, violations};
 
@@ -40,93 +41,233 @@ enum End {
     Hole,
 }
 
-/// How many rounds a history is good for: those that the session survives take families away.
-const ROUNDS: usize = 75;
+/// What a run works on, how far a single one goes, and what must hold wherever it ended.
+struct Subject {
+    name: &'static str,
+    /// Makes a database that is large enough for so many rounds.
+    create: fn(&Server, rounds: usize) -> Result<History>,
+    /// Limits that keep a run short, so that there is something left for the others.
+    limits: &'static [(&'static str, i64)],
+    /// From when to when `as_of` goes in so many rounds: each finds what has become due since the one before.
+    span: fn(now: i64, rounds: usize) -> (i64, i64),
+    /// How many rounds one database is good for: those that the session survives take families away.
+    rounds: usize,
+    /// Tables of which nobody may hold a row.
+    free: &'static [&'static str],
+    /// Nothing is half gone, and the ledger accounts for what is gone.
+    check: fn(&mut Client) -> Result<()>,
+    /// All rows that are there.
+    digest: fn(&mut Client) -> Result<Vec<String>>,
+}
+
+const DAY: i64 = 86_400;
+
+const FAMILIES: Subject = Subject {
+    name: "families",
+    create: |server, _| History::create(server),
+    limits: &[("batch_families", 3), ("run_families", 6)],
+    span: |now, _| (now, now),
+    rounds: 75,
+    free: &["t_ds_workflow_instance", "t_ds_task_instance"],
+    check: Client::check_whole,
+    digest: Client::digest,
+};
+
+/// Two workers, each of whose runs finishes what is due.
+const WORKERS: Subject = Subject {
+    name: "workers",
+    create: |server, _| {
+        let mut history = History::create(server)?;
+        history.graph.workers = 2;
+        history.install()?;
+        Ok(history)
+    },
+    limits: &[("batch_families", 3)],
+    // The roots end evenly over half a year, and are kept for 31 days.
+    span: |now, rounds| (now - 149 * DAY, now - 149 * DAY + 2 * rounds as i64 * DAY),
+    ..FAMILIES
+};
+
+/// Windows, families and single rows of rules of all kinds, with archives.
+const STRATEGIES: Subject = Subject {
+    name: "strategies",
+    create: |server, rounds| strategies::history(server, families(rounds)),
+    limits: &[("batch_families", 2), ("batch_rows", 4), ("run_rows", 14)],
+    // From February 2020 on; fourteen families are of the same month.
+    span: |_, rounds| {
+        (
+            1_580_500_000,
+            1_580_500_000 + (40 + families(rounds) / 14 * 31) * DAY,
+        )
+    },
+    rounds: 80,
+    free: &strategies::TABLES,
+    check: strategies::check_whole,
+    digest: strategies::digest,
+};
+
+/// How many families of each kind are enough for so many rounds.
+fn families(rounds: usize) -> i64 {
+    (2 * rounds).max(28) as i64
+}
 
 fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     dialect: Dialect,
 ) -> Result<()> {
     let mut server = Server::start(dialect, 600)?;
-    let mut other = History::create(&server)?.connect()?;
-    let as_of = other.present()?;
-    let (result, rule) = other.run_rule(&json!({"as_of": as_of}))?;
+    let mut undisturbed = History::create(&server)?.connect()?;
+    let now = now()?;
+    let as_of = instant(&mut undisturbed, now)?;
+    let (result, rule) = undisturbed.run_rule(&json!({"as_of": as_of}))?;
     ensure!(result["status"] == "done", "{result}");
     ensure!(rule["families"].as_i64() > Some(300), "{rule}");
-    other.check_whole()?;
-    let expected = other.digest()?;
-    drop(other);
+    undisturbed.check_whole()?;
+    let expected = undisturbed.digest()?;
+    drop(undisturbed);
+    let expected = |_: &mut Client| Ok(expected.clone());
+    sweep(&mut server, &FAMILIES, now, [4, 2, 3], expected)?;
+    sweep(&mut server, &WORKERS, now, [4, 1, 1], expected)?;
+    sweep(
+        &mut server,
+        &STRATEGIES,
+        now,
+        [6, 1, 1],
+        strategies::expected,
+    )
+}
 
+/// Tries the stops of a subject, of which the state at the end is `expected`; `sample` says how many ends of sessions,
+/// servers and clients where not all stops are tried.
+fn sweep(
+    server: &mut Server,
+    subject: &'static Subject,
+    now: i64,
+    sample: [usize; 3],
+    expected: impl Fn(&mut Client) -> Result<Vec<String>>,
+) -> Result<()> {
     let seed = seed()?;
     let mut random = SmallRng::seed_from_u64(seed);
-    let mut sweep = Sweep::new(&server, &as_of)?;
-    let points = sweep.points()?;
-    ensure!(points.len() > 60, "only {} stops", points.len());
-    let rounds = rounds(dialect, &points, &mut random);
+    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
+    let size = match which.as_str() {
+        "all" | "each" => subject.rounds,
+        _ => sample.iter().sum(),
+    };
+    let span = (subject.span)(now, size);
+    let mut sweep = Sweep::new(server, subject, size, span)?;
+    let expected = expected(&mut sweep.client)?;
+    let stops = sweep.stops()?;
+    ensure!(stops.len() > 60, "only {} stops", stops.len());
+    let rounds = rounds(server.dialect(), &stops, &which, sample, &mut random);
     let mut missed = 0;
-    for (number, some) in rounds.chunks(ROUNDS).enumerate() {
+    for (number, some) in rounds.chunks(size).enumerate() {
         if number > 0 {
-            sweep = Sweep::new(&server, &as_of)?;
+            sweep = Sweep::new(server, subject, size, span)?;
         }
-        for (point, end) in some {
-            let context = || format!("{end:?} at stop {point} with the seed {seed}");
-            let met = sweep.round(&mut server, *point, *end);
+        for (place, (stop, end)) in some.iter().enumerate() {
+            let name = subject.name;
+            let context = || format!("{name}: {end:?} at stop {stop} with the seed {seed}");
+            sweep.become_due((place + 1) as f64 / some.len() as f64)?;
+            let met = sweep.round(server, *stop, *end, &mut random);
             missed += usize::from(!met.with_context(context)?);
         }
-        let whole = sweep.finish(&expected);
-        whole.with_context(|| format!("the seed {seed}"))?;
+        let whole = sweep.finish(now, &expected);
+        whole.with_context(|| format!("{}: the seed {seed}", subject.name))?;
     }
     let total = rounds.len();
-    // A session that goes on may have taken the only family that leads there.
+    // Nothing due may lead there any more, or not yet: of seven hundred stops, eight were not met.
     ensure!(
-        missed * 10 <= total,
+        missed * 10 <= total + 20,
         "{missed} of {total} stops were not met"
     );
     Ok(())
 }
 
+/// The present second of the Unix clock.
+fn now() -> Result<i64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(now.as_secs().try_into()?)
+}
+
+/// Overrides limits of every rule that has them.
+fn limit(client: &mut Client, limits: &[(&str, i64)]) -> Result<()> {
+    for (name, value) in limits {
+        let rules = format!("SELECT rule FROM W.settings WHERE name = '{name}'");
+        for rule in client.texts(&rules)? {
+            let setting = json!({"rule": rule, "name": name, "value": value});
+            client.call("set_setting", &setting)?;
+        }
+    }
+    Ok(())
+}
+
+/// A second of the Unix clock, as an option says it.
+fn instant(client: &mut Client, second: i64) -> Result<String> {
+    let sql = client.either(
+        format!("SELECT to_timestamp({second})::text"),
+        format!("SELECT DATE_FORMAT('1970-01-01' + INTERVAL {second} SECOND, '%Y-%m-%dT%TZ')"),
+    );
+    Ok(client.texts(&sql)?.remove(0))
+}
+
 /// Which stops are tried, and how.
-fn rounds(dialect: Dialect, points: &[usize], random: &mut SmallRng) -> Vec<(usize, End)> {
+fn rounds(
+    dialect: Dialect,
+    stops: &[usize],
+    which: &str,
+    sample: [usize; 3],
+    random: &mut SmallRng,
+) -> Vec<(usize, End)> {
     let deaths = match dialect {
         Dialect::Postgres => [End::Server, End::Process],
         Dialect::Mysql | Dialect::Mariadb => [End::Server, End::Server],
     };
     let losses = [End::Client, End::Reset, End::Hole];
     let mut rounds = Vec::new();
-    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
     if which == "all" || which == "each" {
-        // A server takes a second or more to die and come back: every stop sees the end of its session and another one.
-        let others = [End::Client, deaths[0], End::Reset, deaths[1], End::Hole];
-        let first: usize = random.random_range(0..others.len());
-        for (place, point) in points.iter().enumerate() {
-            rounds.push((*point, End::Session));
-            let one = [others[(first + place) % others.len()]];
-            let ends = if which == "all" { &others[..] } else { &one };
-            rounds.extend(ends.iter().map(|end| (*point, *end)));
+        // A server takes a second or more to die and come back.
+        let [one, other] = deaths;
+        let ends = [End::Session, End::Client, one, End::Reset, other, End::Hole];
+        let first: usize = random.random_range(0..ends.len());
+        for (place, stop) in stops.iter().enumerate() {
+            let one = [ends[(first + place) % ends.len()]];
+            let ends = if which == "all" { &ends[..] } else { &one };
+            rounds.extend(ends.iter().map(|end| (*stop, *end)));
         }
     } else {
-        let sample = [[End::Session; 4].as_slice(), &deaths, &losses].concat();
-        for end in sample {
-            rounds.push((*points.choose(random).expect("a stop"), end));
+        let ends = [[End::Session; 8].as_slice(), &deaths, &losses];
+        for (ends, count) in ends.iter().zip(sample) {
+            for end in ends.choose_multiple(random, count) {
+                rounds.push((*stops.choose(random).expect("a stop"), *end));
+            }
         }
     }
     rounds.shuffle(random);
     rounds
 }
 
-/// A history whose routines stop where they are told to.
+/// A subject whose routines stop where they are told to.
 struct Sweep {
+    subject: &'static Subject,
     history: History,
     client: Client,
+    span: (i64, i64),
     as_of: String,
+    /// The rule of each stop, where it has one, counted from stop 1.
+    rules: Vec<Option<String>>,
     folder: tempfile::TempDir,
 }
 
 impl Sweep {
-    fn new(server: &Server, as_of: &str) -> Result<Self> {
-        let history = History::create(server)?;
+    fn new(
+        server: &Server,
+        subject: &'static Subject,
+        rounds: usize,
+        span: (i64, i64),
+    ) -> Result<Self> {
+        let history = (subject.create)(server, rounds)?;
         let mut client = history.connect()?;
         client.execute(
-            "CREATE TABLE W.before_stop (point integer); INSERT INTO W.before_stop VALUES (0);
+            "CREATE TABLE W.before_stop (point integer, spared bigint); INSERT INTO W.before_stop VALUES (0, 0);
              CREATE TABLE W.before_trace (point integer PRIMARY KEY)",
         )?;
         client.execute(client.either(
@@ -135,7 +276,7 @@ impl Sweep {
                  IF (SELECT point FROM W.before_stop) = -1 THEN
                      INSERT INTO W.before_trace VALUES (p_point) ON CONFLICT DO NOTHING;
                  END IF;
-                 WHILE (SELECT point FROM W.before_stop) = p_point LOOP
+                 WHILE (SELECT point FROM W.before_stop WHERE spared <> pg_backend_pid()) = p_point LOOP
                      PERFORM pg_sleep(0.03);
                  END LOOP;
              END $$",
@@ -143,7 +284,7 @@ impl Sweep {
              BEGIN
                  DECLARE v_point integer;
                  DECLARE v_slept integer;
-                 SELECT s.point INTO v_point FROM W.before_stop AS s;
+                 SELECT IF(s.spared = CONNECTION_ID(), 0, s.point) INTO v_point FROM W.before_stop AS s;
                  IF v_point = -1 THEN
                      INSERT IGNORE INTO W.before_trace VALUES (p_point);
                  END IF;
@@ -153,30 +294,54 @@ impl Sweep {
                  END WHILE;
              END",
         ))?;
-        client.set("batch_families", 3)?;
-        client.set("run_families", 6)?;
+        limit(&mut client, subject.limits)?;
         let call = client.either("PERFORM", "CALL");
         let call = format!("{call} {}.before_point", history.control);
         let run = format!("PROCEDURE {}.run(", history.control);
-        let mut last = 0;
-        history.install_edited(|file, sql| {
-            if file.starts_with("30_") || sql.contains(&run) {
-                with_stops(sql, &call, &mut last)
-            } else {
-                sql.to_owned()
-            }
+        let (mut last, mut rules) = (0, Vec::new());
+        history.install_some(|file, sql| {
+            is_stopped(file).then(|| {
+                let rule = file.strip_prefix("30_");
+                if file.starts_with("40_") && !sql.contains(&run) {
+                    return sql.to_owned();
+                }
+                let edited = with_stops(sql, &call, &mut last);
+                rules.resize(last, rule.map(|name| name.replace(".sql", "")));
+                edited
+            })
         })?;
         let folder = tempfile::tempdir()?;
-        Ok(Self {
+        let mut sweep = Self {
+            subject,
             history,
             client,
-            as_of: as_of.to_owned(),
+            span,
+            as_of: String::new(),
+            rules,
             folder,
-        })
+        };
+        sweep.become_due(0.0)?;
+        Ok(sweep)
     }
 
-    fn options(&self) -> serde_json::Value {
-        json!({"as_of": self.as_of})
+    /// Goes on in the span; an eighth of it is left to the search for stops.
+    fn become_due(&mut self, part: f64) -> Result<()> {
+        let (from, to) = self.span;
+        let second = from + ((to - from) as f64 * (1.0 + 7.0 * part) / 8.0) as i64;
+        self.as_of = instant(&mut self.client, second)?;
+        Ok(())
+    }
+
+    /// What a run to a stop is told: only the rule that the stop is of.
+    fn options(&self, stop: usize) -> Value {
+        let mut options = json!({"as_of": self.as_of});
+        if let Some(rule) = &self.rules[stop - 1] {
+            options["rule"] = json!(rule);
+        }
+        if self.history.graph.workers > 1 {
+            options["worker"] = json!(2);
+        }
+        options
     }
 
     fn tell(&mut self, point: i64) -> Result<()> {
@@ -185,28 +350,34 @@ impl Sweep {
     }
 
     /// The stops that a run passes, as there are further ones for what seldom happens.
-    fn points(&mut self) -> Result<Vec<usize>> {
+    fn stops(&mut self) -> Result<Vec<usize>> {
         self.tell(-1)?;
-        let options = self.options();
-        let (result, rule) = self.client.run_rule(&options)?;
-        ensure!(
-            result["status"] == "stopped" && rule["batches"] == 2,
-            "{result}"
-        );
+        let result = self.client.run(&json!({"as_of": self.as_of}))?;
+        for rule in result["rules"].as_array().context("rules")? {
+            ensure!(rule["batches"].as_i64() > Some(1), "{result}");
+        }
         self.tell(0)?;
-        let points = self
+        let stops = self
             .client
             .texts("SELECT CONCAT(point) FROM W.before_trace ORDER BY point")?;
-        points.iter().map(|point| Ok(point.parse()?)).collect()
+        stops.iter().map(|stop| Ok(stop.parse()?)).collect()
     }
 
     /// Lets a run end at a stop, and looks at what is left. Answers whether it came to the stop.
-    fn round(&mut self, server: &mut Server, point: usize, end: End) -> Result<bool> {
-        self.tell(point.try_into()?)?;
+    fn round(
+        &mut self,
+        server: &mut Server,
+        stop: usize,
+        end: End,
+        random: &mut SmallRng,
+    ) -> Result<bool> {
+        self.tell(stop.try_into()?)?;
+        let mut beside = None;
         let met = if matches!(end, End::Session | End::Server | End::Process) {
-            let runner = self.history.run_aside(self.options());
+            let runner = self.history.run_aside(self.options(stop));
             let session = self.until_stopped(|| Ok(runner.is_finished()))?;
             if let Some(session) = session {
+                beside = self.beside(stop, random)?;
                 match end {
                     End::Session => self.client.terminate(session)?,
                     End::Process => {
@@ -226,9 +397,10 @@ impl Sweep {
             session.is_some()
         } else {
             let proxy = Proxy::start(self.history.port()?)?;
-            let mut windrow = self.windrow(proxy.port)?;
+            let mut windrow = self.windrow(proxy.port, stop)?;
             let session = self.until_stopped(|| Ok(windrow.try_wait()?.is_some()))?;
             if session.is_some() {
+                beside = self.beside(stop, random)?;
                 match end {
                     End::Reset => {
                         proxy.cut();
@@ -246,20 +418,29 @@ impl Sweep {
             windrow.wait()?;
             session.is_some()
         };
+        if let Some(beside) = beside {
+            let answer = joined(beside);
+            if !matches!(end, End::Server | End::Process) {
+                let status = answer?["status"].clone();
+                ensure!(status == "done" || status == "stopped", "beside: {status}");
+            }
+        }
         self.tell(0)?;
         self.until_idle()?;
         until_unlocked(&mut self.client)?;
-        self.client.check_whole()?;
-        for table in ["t_ds_workflow_instance", "t_ds_task_instance"] {
+        (self.subject.check)(&mut self.client)?;
+        for table in self.subject.free {
             self.client
-                .rows(&format!("SELECT id FROM {table} FOR UPDATE NOWAIT"))?;
+                .rows(&format!("SELECT 1 FROM {table} FOR UPDATE NOWAIT"))?;
         }
         let statuses = self.client.statuses()?;
-        let last = statuses.len().saturating_sub(1);
+        // The runs of this round: that of another worker may have begun after the one that ended.
+        let workers = usize::try_from(self.history.graph.workers)?;
+        let last = statuses.len().saturating_sub(workers);
         for (place, status) in statuses.iter().enumerate() {
             let known = match status.as_str() {
                 "stopped" | "done" | "crashed" => true,
-                "running" => place == last,
+                "running" => place >= last,
                 // What the server says to a session that ends can still be written down by MariaDB.
                 "cancelled" | "failed" => end == End::Session || place < last,
                 _ => false,
@@ -267,6 +448,26 @@ impl Sweep {
             ensure!(known, "{statuses:?}");
         }
         Ok(met)
+    }
+
+    /// Where there are workers, another one starts that does not stop, and is somewhere by now.
+    fn beside(
+        &mut self,
+        stop: usize,
+        random: &mut SmallRng,
+    ) -> Result<Option<JoinHandle<Result<Value>>>> {
+        if self.history.graph.workers == 1 {
+            return Ok(None);
+        }
+        let mut options = self.options(stop);
+        options["worker"] = json!(1);
+        let mut client = self.history.connect()?;
+        let session = client.session.session()?;
+        self.client
+            .execute(&format!("UPDATE W.before_stop SET spared = {session}"))?;
+        let runner = thread::spawn(move || client.run(&options));
+        thread::sleep(Duration::from_millis(random.random_range(0..150)));
+        Ok(Some(runner))
     }
 
     /// Waits until a session is at the stop and answers which one, or nothing if the run ends before.
@@ -304,14 +505,22 @@ impl Sweep {
     }
 
     /// `windrow run`, by way of a port.
-    fn windrow(&self, port: u16) -> Result<Child> {
+    fn windrow(&self, port: u16, stop: usize) -> Result<Child> {
         let spec = self.folder.path().join("spec.toml");
         self.history.write_spec(&spec)?;
-        Ok(Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .arg("run")
-            .arg(Path::new(&spec))
-            .args(["--no-estimate", "--as-of", &self.as_of])
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        command
+            .args(["run", "--no-estimate", "--as-of", &self.as_of])
             .args(["--url", &self.history.url_at(port)?])
+            .arg(&spec);
+        let options = self.options(stop);
+        for name in ["rule", "worker"] {
+            if let Some(value) = options.get(name) {
+                let value = value.to_string();
+                command.args([&format!("--{name}"), value.trim_matches('"')]);
+            }
+        }
+        Ok(command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -319,31 +528,45 @@ impl Sweep {
     }
 
     /// The next run finishes what an undisturbed one would have deleted, and nothing is found fault with.
-    fn finish(&mut self, expected: &[String]) -> Result<()> {
+    fn finish(&mut self, now: i64, expected: &[String]) -> Result<()> {
         self.client.execute(self.client.either(
             "DROP TABLE W.before_stop, W.before_trace; DROP FUNCTION W.before_point(integer)",
             "DROP TABLE W.before_stop, W.before_trace; DROP PROCEDURE W.before_point",
         ))?;
-        self.history.install()?;
+        self.history
+            .install_some(|file, sql| is_stopped(file).then(|| sql.to_owned()))?;
         self.client.execute("CALL W.arm()")?;
-        self.client.set("run_families", 10_000)?;
-        self.client.set("batch_families", 200)?;
-        let options = self.options();
+        self.client.execute("DELETE FROM W.setting")?;
+        limit(
+            &mut self.client,
+            &[("batch_families", 200), ("batch_rows", 200)],
+        )?;
+        let options = json!({"as_of": instant(&mut self.client, now)?});
         let result = self.client.run(&options)?;
         ensure!(result["status"] == "done", "{result}");
         ensure!(
-            self.client.digest()? == expected,
+            (self.subject.digest)(&mut self.client)? == expected,
             "another state than undisturbed"
         );
-        self.client.check_whole()?;
-        let (result, rule) = self.client.run_rule(&options)?;
-        ensure!(result["status"] == "done" && rule["rows"] == 0, "{result}");
+        (self.subject.check)(&mut self.client)?;
+        let result = self.client.run(&options)?;
+        ensure!(result["status"] == "done", "{result}");
+        for rule in result["rules"].as_array().context("rules")? {
+            ensure!(rule["rows"] == 0, "{result}");
+        }
         let document = self.client.call("verify", &json!({}))?;
         let wrong = violations(&document);
         ensure!(wrong.is_empty(), "{wrong:#?}");
         ensure!(self.client.texts("SELECT name FROM W.metrics")?.len() > 10);
         Ok(())
     }
+}
+
+/// Whether routines of a file are given stops.
+fn is_stopped(file: &str) -> bool {
+    ["11_", "30_", "40_"]
+        .iter()
+        .any(|stage| file.starts_with(stage))
 }
 
 /// A routine that calls another one, with a number, between any two statements.

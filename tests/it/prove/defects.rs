@@ -367,4 +367,37 @@ pub(crate) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &[STAMP],
     },
+    Defect {
+        name: "dead-claim",
+        what: "what a worker that is gone had claimed is forgotten until the next sweep",
+        postgres: &[edit(
+            "unnest(c.claimed || c.left_keys)",
+            "unnest(c.left_keys)",
+        )],
+        mysql: &[edit(
+            "JSON_MERGE_PRESERVE(c.claimed, c.left_keys)",
+            "c.left_keys",
+        )],
+        noticed_by: &["workers::SERVER::what_a_killed_worker_had_claimed_goes_all_the_same"],
+    },
+    Defect {
+        name: "no-third-look",
+        what: "what another worker had locked is not looked at once more",
+        postgres: &[edit(
+            "unnest(c.claimed || c.left_keys)",
+            "unnest(c.claimed)",
+        )],
+        mysql: &[edit(
+            "JSON_MERGE_PRESERVE(c.claimed, c.left_keys)",
+            "c.claimed",
+        )],
+        noticed_by: &["workers::SERVER::what_one_worker_met_locked_the_last_one_takes"],
+    },
+    Defect {
+        name: "two-at-a-rule",
+        what: "a worker does not wait where the rows of a rule are not divided",
+        postgres: &[edit("IF p_rule NOT IN (", "IF false AND p_rule NOT IN (")],
+        mysql: &[edit("IF o_wait IS NULL AND", "IF false AND")],
+        noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
+    },
 ];

@@ -16,13 +16,14 @@ use windrow::demo::dolphinscheduler as postgres;
 use windrow::demo::dolphinscheduler::mysql;
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
+use windrow::lint;
 use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
 use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
 use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler};
-use super::installation::{Session, call};
+use super::installation::{Session, bytes_of, call, columns_of};
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
 const ORIGIN: &str = "origin";
@@ -40,15 +41,30 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// A server with a history of so many families.
-    pub(crate) fn start(dialect: Dialect, families: u32) -> Result<Self> {
+    /// A server without a history.
+    pub(crate) fn bare(dialect: Dialect) -> Result<Self> {
         let flavour = match dialect {
-            Dialect::Postgres => return Self::start_postgres(families),
+            Dialect::Postgres => {
+                return Ok(Self::Postgres(Postgres::start(&Settings::default())?));
+            }
             Dialect::Mysql => Flavour::Mysql,
             Dialect::Mariadb => Flavour::Mariadb,
         };
-        let server = Self::Mysql(Mysql::start(&MysqlSettings::new(flavour))?);
-        let mut session = open(&server.url(""))?;
+        Ok(Self::Mysql(Mysql::start(&MysqlSettings::new(flavour))?))
+    }
+
+    /// A server with a history of so many families.
+    pub(crate) fn start(dialect: Dialect, families: u32) -> Result<Self> {
+        let server = Self::bare(dialect)?;
+        match dialect {
+            Dialect::Postgres => server.fill_postgres(families)?,
+            Dialect::Mysql | Dialect::Mariadb => server.fill_mysql(families)?,
+        }
+        Ok(server)
+    }
+
+    fn fill_mysql(&self, families: u32) -> Result<()> {
+        let mut session = open(&self.url(""))?;
         session.execute(&format!("CREATE DATABASE {ORIGIN}; USE {ORIGIN}"))?;
         session.execute(mysql::SCHEMA_34)?;
         session.execute(&format!("SET {} = {families}", mysql::FAMILIES_VARIABLE))?;
@@ -56,14 +72,13 @@ impl Server {
         for statement in BEFORE {
             session.execute(statement).context(statement)?;
         }
-        Ok(server)
+        Ok(())
     }
 
     /// There, a copy of a database has everything, so windrow is installed once.
-    fn start_postgres(families: u32) -> Result<Self> {
-        let server = Self::Postgres(Postgres::start(&Settings::default())?);
-        open(&server.url("postgres"))?.execute(&format!("CREATE DATABASE {ORIGIN}"))?;
-        let mut session = open(&server.url(ORIGIN))?;
+    fn fill_postgres(&self, families: u32) -> Result<()> {
+        open(&self.url("postgres"))?.execute(&format!("CREATE DATABASE {ORIGIN}"))?;
+        let mut session = open(&self.url(ORIGIN))?;
         session.execute(postgres::SCHEMA_34)?;
         session.execute(&format!("SET {} = {families}", postgres::FAMILIES_SETTING))?;
         session.execute(postgres::HISTORY_34)?;
@@ -76,7 +91,7 @@ impl Server {
             &graph(Dialect::Postgres, 0),
         )?;
         session.execute("VACUUM ANALYZE")?;
-        Ok(server)
+        Ok(())
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
@@ -129,11 +144,15 @@ fn shared(dialect: Dialect) -> &'static Server {
     }
 }
 
-/// The specification with batches that are small beside the history. On MySQL and MariaDB the control schema is a
-/// database too, and its name is the spec's.
+/// The specification with batches that are small beside the history.
 fn graph(dialect: Dialect, number: usize) -> Graph {
     let mut graph = dolphinscheduler(Shared::Closed);
     graph.rules[0].limits.batch_families = 200;
+    numbered(graph, dialect, number)
+}
+
+/// On MySQL and MariaDB the control schema is a database too, and its name is the spec's.
+fn numbered(mut graph: Graph, dialect: Dialect, number: usize) -> Graph {
     if dialect != Dialect::Postgres {
         graph.name = format!("h{number}");
         graph.database = format!("history_{number}");
@@ -141,12 +160,20 @@ fn graph(dialect: Dialect, number: usize) -> Graph {
     graph
 }
 
+fn next_number() -> usize {
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Applies the numbered files but the last, as `windrow install` does, and sets a policy for every project.
 fn install(session: &mut Session, dialect: Dialect, graph: &Graph) -> Result<()> {
     apply(session, dialect, graph, |name, sql| {
         (name < "90").then(|| sql.to_owned())
     })?;
-    let projects = session.query("SELECT code FROM t_ds_project", &[])?;
+    let projects = match graph.rules[0].retention.opt_in {
+        true => session.query("SELECT code FROM t_ds_project", &[])?,
+        false => Vec::new(),
+    };
     for project in projects.into_iter().flatten().flatten() {
         let control = render::control_name(graph);
         call(
@@ -261,6 +288,7 @@ pub(crate) struct History {
     /// Name of the control schema.
     pub(crate) control: String,
     pub(crate) graph: Graph,
+    spec: &'static str,
     url: String,
 }
 
@@ -272,20 +300,12 @@ impl History {
 
     /// A copy of a server's `origin`, armed.
     pub(crate) fn create(server: &Server) -> Result<Self> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(1);
         /// PostgreSQL copies a database for one session at a time.
         static ONE_BY_ONE: Mutex<()> = Mutex::new(());
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("history_{number}");
+        let number = next_number();
         let dialect = server.dialect();
         let graph = graph(dialect, number);
-        let history = Self {
-            dialect,
-            url: server.url(&name),
-            name,
-            control: render::control_name(&graph),
-            graph,
-        };
+        let history = Self::named(server, number, graph, DOLPHINSCHEDULER);
         let name = &history.name;
         if dialect == Dialect::Postgres {
             let mut admin = open(&server.url("postgres"))?;
@@ -317,6 +337,43 @@ impl History {
         }
         history.connect()?.execute("CALL W.arm()")?;
         Ok(history)
+    }
+
+    /// A database of its own with the tables and rows of another spec, armed.
+    pub(crate) fn of(
+        server: &Server,
+        spec: &'static str,
+        tables: &str,
+        rows: &str,
+    ) -> Result<Self> {
+        let (graph, findings) = lint::load(spec);
+        let graph = graph.with_context(|| format!("{findings:?}"))?;
+        let number = next_number();
+        let graph = numbered(graph, server.dialect(), number);
+        let history = Self::named(server, number, graph, spec);
+        let system = match server {
+            Server::Postgres(_) => "postgres",
+            Server::Mysql(_) => "mysql",
+        };
+        open(&server.url(system))?.execute(&format!("CREATE DATABASE {}", history.name))?;
+        let mut client = history.connect()?;
+        client.execute(tables)?;
+        client.execute(&format!("BEGIN;\n{rows}COMMIT;"))?;
+        history.install()?;
+        client.execute("CALL W.arm()")?;
+        Ok(history)
+    }
+
+    fn named(server: &Server, number: usize, graph: Graph, spec: &'static str) -> Self {
+        let name = format!("history_{number}");
+        Self {
+            dialect: server.dialect(),
+            url: server.url(&name),
+            name,
+            control: render::control_name(&graph),
+            graph,
+            spec,
+        }
     }
 
     /// A session of the superuser.
@@ -358,27 +415,24 @@ impl History {
         )
     }
 
-    /// Applies the files with the routines anew, as they are edited, given a file's name and a statement.
-    pub(crate) fn install_edited(
+    /// Applies some statements of the files anew, edited perhaps, given a file's name and a statement.
+    pub(crate) fn install_some(
         &self,
-        mut edited: impl FnMut(&str, &str) -> String,
+        edited: impl FnMut(&str, &str) -> Option<String>,
     ) -> Result<()> {
-        apply(
-            &mut open(&self.url)?,
-            self.dialect,
-            &self.graph,
-            |name, sql| ("30".."50").contains(&name).then(|| edited(name, sql)),
-        )
+        apply(&mut open(&self.url)?, self.dialect, &self.graph, edited)
     }
 
     /// Writes the spec that this was installed from.
     pub(crate) fn write_spec(&self, path: &Path) -> Result<()> {
-        let named = |key: &str, name: &str, text: &str| {
-            let line = text.lines().find(|line| line.starts_with(key));
-            text.replace(line.unwrap_or_default(), &format!("{key} = \"{name}\""))
-        };
-        let text = named("name ", &self.graph.name, DOLPHINSCHEDULER);
-        fs::write(path, named("database ", &self.graph.database, &text))?;
+        let (name, database) = (&self.graph.name, &self.graph.database);
+        let workers = self.graph.workers;
+        let head = format!("name = \"{name}\"\ndatabase = \"{database}\"\nworkers = {workers}\n");
+        let lines = self.spec.lines();
+        let rest =
+            lines.filter(|line| !line.starts_with("name ") && !line.starts_with("database "));
+        let rest: Vec<&str> = rest.collect();
+        fs::write(path, head + &rest.join("\n"))?;
         Ok(())
     }
 
@@ -526,6 +580,12 @@ impl Client {
         self.texts("SELECT CONCAT(tab, id) FROM before_present ORDER BY tab, id")
     }
 
+    /// Every row of a table, or of what has its columns, byte by byte, in an order of its own.
+    pub(crate) fn bytes(&mut self, table: &str, from: &str) -> Result<Vec<String>> {
+        let columns = self.texts(&columns_of(self.dialect, table))?;
+        self.texts(&bytes_of(self.dialect, &columns, from))
+    }
+
     /// No family is torn apart, and the ledger accounts for every row that is gone.
     pub(crate) fn check_whole(&mut self) -> Result<()> {
         let torn = self.torn()?;
@@ -564,7 +624,7 @@ impl Client {
             Dialect::Postgres => "SELECT COUNT(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database() WHERE l.locktype = 'advisory'".to_owned(),
             Dialect::Mysql | Dialect::Mariadb => {
                 let name = render::run_lock(&self.control);
-                format!("SELECT (IS_USED_LOCK('{name}') IS NOT NULL) + (SELECT COUNT(*) FROM W.run AS r WHERE IS_USED_LOCK(CONCAT('{name}.', r.run_id)) IS NOT NULL)")
+                format!("SELECT (IS_USED_LOCK('{name}') IS NOT NULL) + (IS_USED_LOCK('{name}.w2') IS NOT NULL) + (SELECT COUNT(*) FROM W.run AS r WHERE IS_USED_LOCK(CONCAT('{name}.', r.run_id)) IS NOT NULL)")
             }
         };
         let locks = self.number(&sql)?;

@@ -420,28 +420,8 @@ impl Installation {
 
     /// Every row of a table, or of what has its columns, byte by byte, in an order of its own.
     pub(crate) fn bytes(&mut self, table: &str, from: &str) -> Vec<String> {
-        let schema = match self.dialect {
-            Dialect::Postgres => "'public'",
-            Dialect::Mysql | Dialect::Mariadb => "DATABASE()",
-        };
-        let columns = self.texts(&format!(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY column_name"
-        ));
-        let values: Vec<String> = columns
-            .iter()
-            .map(|column| match self.dialect {
-                Dialect::Postgres => format!(
-                    "coalesce(encode(convert_to(\"{column}\"::text, 'UTF8'), 'hex'), 'none')"
-                ),
-                Dialect::Mysql | Dialect::Mariadb => {
-                    format!("COALESCE(HEX(CAST(`{column}` AS BINARY)), 'none')")
-                }
-            })
-            .collect();
-        self.texts(&format!(
-            "SELECT concat_ws(' ', {}) FROM {from} ORDER BY 1",
-            values.join(", ")
-        ))
+        let columns = self.texts(&columns_of(self.dialect, table));
+        self.texts(&bytes_of(self.dialect, &columns, from))
     }
 
     /// `W.` stands for the control schema.
@@ -480,6 +460,34 @@ pub(crate) fn call(
     let rows = session.query(&sql, &[Some(&options.to_string())])?;
     let text = rows[0][0].as_deref().expect("a document");
     Ok(serde_json::from_str(text)?)
+}
+
+/// What lists the columns of a table.
+pub(crate) fn columns_of(dialect: Dialect, table: &str) -> String {
+    let schema = match dialect {
+        Dialect::Postgres => "'public'",
+        Dialect::Mysql | Dialect::Mariadb => "DATABASE()",
+    };
+    format!(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY column_name"
+    )
+}
+
+/// What reads these columns of every row, byte by byte.
+pub(crate) fn bytes_of(dialect: Dialect, columns: &[String], from: &str) -> String {
+    let values: Vec<String> = columns
+        .iter()
+        .map(|column| match dialect {
+            Dialect::Postgres => {
+                format!("coalesce(encode(convert_to(\"{column}\"::text, 'UTF8'), 'hex'), 'none')")
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                format!("COALESCE(HEX(CAST(`{column}` AS BINARY)), 'none')")
+            }
+        })
+        .collect();
+    let values = values.join(", ");
+    format!("SELECT concat_ws(' ', {values}) FROM {from} ORDER BY 1")
 }
 
 /// The number of sessions with that number which sleep in a trigger.

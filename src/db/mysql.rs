@@ -341,8 +341,9 @@ fn opts(url: &Url, host: &Host, tls: Option<SslOpts>) -> Opts {
         .tcp_keepalive_time_ms(Some(60_000))
         // A host means TCP; a socket is meant where it is named.
         .prefer_socket(false)
-        // Each statement is prepared for one use.
-        .stmt_cache_size(0)
+        // What leaves the cache is closed; what never was in it would stay prepared as long as the session, and counts
+        // against a limit of the whole server.
+        .stmt_cache_size(10)
         .connect_attrs(Some(
             [("program_name", url.application_name.as_str())].into(),
         ))

@@ -347,3 +347,19 @@ fn passwords_and_encryption() -> Result<()> {
     }
     Ok(())
 }
+
+/// What is prepared counts against a limit of the whole server, and a run that is watched asks again and again for hours.
+#[test]
+fn a_long_session_holds_few_prepared_statements() -> Result<()> {
+    for server in servers()? {
+        let mut session = open(&server.url("mysql", "root"))?;
+        for number in 0..500 {
+            session.query("SELECT CONCAT(?, '')", &[Some("again")])?;
+            session.query(&format!("SELECT ? + {number}"), &[Some("1")])?;
+        }
+        let rows = session.query("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'", &[])?;
+        let count: u32 = rows[0][1].as_deref().unwrap_or_default().parse()?;
+        assert!(count <= 20, "{} holds {count}", server.flavour().title());
+    }
+    Ok(())
+}

@@ -1001,11 +1001,15 @@ BEGIN
             SET v_rows = v_rows + v_more, v_round = v_round + 1;
         END WHILE;
         IF v_rows < v_members THEN
-            -- Rows that name each other in a circle, or that a stranger has named meanwhile.
+            -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
+            -- with another row is not in ROW_COUNT().
             DELETE t
             {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
             ") }};
-            SET v_rows = v_rows + ROW_COUNT();
+            SELECT v_members - COUNT(t.{{ rule.key }})
+            INTO v_rows
+            {{ w::named(control=control, edge=step.edges[0], table=step.table, break="
+            ") }};
         END IF;
 {%- elif loop.last %}
         DELETE t

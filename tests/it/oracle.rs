@@ -437,8 +437,9 @@ fn finished(who: &str, result: &Value, expected: &Outcome) -> Result<(), String>
     } else {
         ("done", "nothing left")
     };
-    same(&format!("{who}: status"), &json!(status), &result["status"])?;
-    same(&format!("{who}: reason"), &json!(reason), &result["reason"])
+    same(&format!("{who}: status"), &json!(status), &result["status"])
+        .and_then(|()| same(&format!("{who}: reason"), &json!(reason), &result["reason"]))
+        .map_err(|difference| format!("{difference}\n{result:#}"))
 }
 
 /// The ledger of a run says what its document says.

@@ -776,7 +776,7 @@ CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that decisions_judge lets go: ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. A dry run takes its deletions back. decisions_step calls it. [body a7fd7f6f9a0b]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that decisions_judge lets go: ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. A dry run takes its deletions back. decisions_step calls it. [body 69a5ab8fffb5]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -880,11 +880,15 @@ BEGIN
             SET v_rows = v_rows + v_more, v_round = v_round + 1;
         END WHILE;
         IF v_rows < v_members THEN
-            -- Rows that name each other in a circle, or that a stranger has named meanwhile.
+            -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
+            -- with another row is not in ROW_COUNT().
             DELETE t
             FROM windrow_camunda7_end_time.work_member AS w
             STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
+            SELECT v_members - COUNT(t.`ID_`)
+            INTO v_rows
+            FROM windrow_camunda7_end_time.work_member AS w
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id;
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
         SET o_rows = CONCAT('[', o_rows, ']');

@@ -1216,7 +1216,7 @@ CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. A dry run takes its deletions back. process_instances_step calls it. [body ea4b7318068d]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. A dry run takes its deletions back. process_instances_step calls it. [body bca9870db93c]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -1631,11 +1631,15 @@ BEGIN
             SET v_rows = v_rows + v_more, v_round = v_round + 1;
         END WHILE;
         IF v_rows < v_members THEN
-            -- Rows that name each other in a circle, or that a stranger has named meanwhile.
+            -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
+            -- with another row is not in ROW_COUNT().
             DELETE t
             FROM windrow_camunda7_end_time.work_member AS w
             STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
+            SELECT v_members - COUNT(t.`ID_`)
+            INTO v_rows
+            FROM windrow_camunda7_end_time.work_member AS w
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = w.id;
         END IF;
         SET o_rows = CONCAT(o_rows, ', ', v_rows);
         SET o_rows = CONCAT('[', o_rows, ']');

@@ -9,7 +9,7 @@ use windrow::failure::{self, Failure};
 use windrow::graph::{Graph, Shared};
 
 use super::{figures, finished, now};
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, foreign_key_within, within};
 use crate::support::installation::{Installation, Session, call, on_every_server};
 use crate::support::oracle;
 use crate::support::world::{DAY, Row, World, timestamp};
@@ -27,6 +27,7 @@ on_every_server!(
     a_family_that_another_session_holds_is_left_to_it,
     shared_members_keep_closed_families_together_and_literal_ones_apart,
     dynamic_children_belong_to_the_family,
+    rows_that_name_each_other_go_with_a_cascade_between_them,
     as_of_judges_as_if_it_were_then,
     options_narrow_a_run,
     a_limited_dry_run_looks_at_the_families_of_the_run,
@@ -428,6 +429,41 @@ fn dynamic_children_belong_to_the_family(dialect: Dialect) {
         database.number("SELECT count(*) FROM t_ds_relation_sub_workflow"),
         1
     );
+}
+
+fn rows_that_name_each_other_go_with_a_cascade_between_them(dialect: Dialect) {
+    for on_delete in ["CASCADE", "NO ACTION"] {
+        let mut database = with_policy(dialect, &within(Shared::Closed));
+        for statement in foreign_key_within(on_delete) {
+            database.execute(&statement);
+        }
+        let rows = [
+            root(1, SUCCESS, 90),
+            sub(2, SUCCESS, 90),
+            sub(3, SUCCESS, 90),
+            root(4, RUNNING, 90),
+        ];
+        insert(&mut database, &rows);
+        for (id, above) in [(1, 3), (2, 1), (3, 2)] {
+            database.execute(&format!(
+                "UPDATE t_ds_workflow_instance SET next_workflow_instance_id = {above} WHERE id = {id}"
+            ));
+        }
+        let result = database.run(json!({"dry_run": true})).expect("a dry run");
+        if dialect != Dialect::Postgres && on_delete == "NO ACTION" {
+            // These servers check each row for itself.
+            assert_eq!(
+                result["rules"][0]["skipped"],
+                json!({"FAILED": 1}),
+                "{result}"
+            );
+            continue;
+        }
+        assert_eq!(result["status"], "done", "{result}");
+        let skipped = run(&mut database, json!({}));
+        assert_eq!(skipped, json!({}), "{on_delete}");
+        assert_eq!(left(&mut database), ["4"]);
+    }
 }
 
 fn as_of_judges_as_if_it_were_then(dialect: Dialect) {

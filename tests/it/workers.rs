@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
-use windrow::lint;
 
 use crate::oracle::{check_run, explore_in, now};
 use crate::support::graphs::{dolphinscheduler, graph_of};
@@ -136,8 +135,8 @@ fn ids(runs: &[Value]) -> String {
     ids.join(", ")
 }
 
-/// Makes the deletion of a row of a table wait while its id stands in the table `gate`, for twenty seconds at most.
-fn gate(database: &mut Installation, table: &str, ids: &[i64]) {
+/// Makes the deletion of a row of these tables wait while its id stands in the table `gate`, for twenty seconds at most.
+fn gate(database: &mut Installation, tables: &[&str], ids: &[i64]) {
     let wait = match database.dialect {
         Dialect::Postgres => {
             database.execute("CREATE TABLE public.gate (id integer PRIMARY KEY)");
@@ -161,9 +160,11 @@ fn gate(database: &mut Installation, table: &str, ids: &[i64]) {
              END"
         }
     };
-    database.execute(&format!(
-        "CREATE TRIGGER gate BEFORE DELETE ON {table} FOR EACH ROW {wait}"
-    ));
+    for table in tables {
+        database.execute(&format!(
+            "CREATE TRIGGER gate_{table} BEFORE DELETE ON {table} FOR EACH ROW {wait}"
+        ));
+    }
     for id in ids {
         database.execute(&format!("INSERT INTO gate (id) VALUES ({id})"));
     }
@@ -183,7 +184,7 @@ fn left(database: &mut Installation) -> i64 {
 
 fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 20);
-    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     // The first worker has the others, and does not wait for the one that is another's.
@@ -223,7 +224,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
 fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 20);
     database.set_setting("batch_families", 1).expect("a limit");
-    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     let mut rival = database.connect();
@@ -247,7 +248,7 @@ fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
 
 fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 3);
-    gate(&mut database, "t_ds_workflow_instance", &[1]);
+    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     for options in [
@@ -318,13 +319,14 @@ limits    = { batch_families = 5_000, run_families = 50_000 }
     assert_eq!(database.number("SELECT COUNT(*) FROM job"), 0);
 }
 
-const LOG_AND_JOBS: &str = r#"
+const LOG_JOBS_AND_MAILS: &str = r#"
 name    = "w"
 workers = 3
 
 [tables]
-log = { key = "id integer" }
-job = { key = "id integer" }
+log  = { key = "id integer" }
+job  = { key = "id integer" }
+mail = { key = "id integer" }
 
 [rules.a_log]
 strategy  = "age"
@@ -339,46 +341,71 @@ root      = "job"
 final     = { state = 1 }
 end_time  = "ended"
 retention = { default = "30d" }
+
+[rules.c_mails]
+strategy  = "age"
+root      = "mail"
+time      = "written"
+retention = { default = "30d" }
 "#;
 
 fn a_worker_waits_for_the_rule_before(dialect: Dialect) {
-    let (graph, findings) = lint::load(LOG_AND_JOBS);
-    let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
     let schema = format!(
         "CREATE TABLE log (id integer PRIMARY KEY, written {time});
-         CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time})"
+         CREATE TABLE job (id integer PRIMARY KEY, state integer, ended {time});
+         CREATE TABLE mail (id integer PRIMARY KEY, written {time})"
     );
-    let mut database = Installation::of(dialect, &schema, &graph);
+    let mut database = Installation::of(dialect, &schema, &graph_of(LOG_JOBS_AND_MAILS));
     database.arm();
     for id in 1..=4 {
         let time = format!("2025-01-{id:02} 12:00:00");
-        database.execute(&format!(
-            "INSERT INTO log (id, written) VALUES ({id}, '{time}')"
-        ));
-        database.execute(&format!(
-            "INSERT INTO job (id, state, ended) VALUES ({id}, 1, '{time}')"
-        ));
+        for insert in [
+            format!("log (id, written) VALUES ({id}, '{time}')"),
+            format!("job (id, state, ended) VALUES ({}, 1, '{time}')", 10 + id),
+            format!("mail (id, written) VALUES ({id}, '{time}')"),
+        ] {
+            database.execute(&format!("INSERT INTO {insert}"));
+        }
     }
-    gate(&mut database, "log", &[2]);
+    gate(&mut database, &["log", "job"], &[2, 11]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 1}));
     database.until_asleep("worker 1 is at the log", &runner, session);
     let (second, _, _) = database.call_aside("run", json!({"worker": 2}));
-    let waits = "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for = 'worker 1, which is at rule a_log'";
-    until("worker 2 waits", || Ok(database.number(waits) == 1)).expect("it waits");
-    let counts = "SELECT CONCAT((SELECT COUNT(*) FROM log), ' ', (SELECT COUNT(*) FROM job))";
-    assert_eq!(database.texts(counts), ["3 4"]);
+    let waits = |rule: &str| {
+        format!(
+            "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for LIKE 'worker _, which is at rule {rule}'"
+        )
+    };
+    let counts = "SELECT CONCAT((SELECT COUNT(*) FROM log), ' ', (SELECT COUNT(*) FROM job), ' ', (SELECT COUNT(*) FROM mail))";
+    until("worker 2 waits", || {
+        Ok(database.number(&waits("a_log")) == 1)
+    })
+    .expect("it waits");
+    assert_eq!(database.texts(counts), ["3 4 4"]);
+    // One of them claims all jobs; to the other one nothing is left there.
+    database.execute("DELETE FROM gate WHERE id = 2");
+    until("a worker waits", || {
+        Ok(database.number(&waits("b_jobs")) == 1)
+    })
+    .expect("it waits");
+    assert_eq!(database.texts(counts), ["0 4 4"]);
     database.execute("DELETE FROM gate");
     let runs = [runner, second].map(|runner| runner.join().expect("no panic").1.expect("a run"));
-    assert_eq!(database.texts(counts), ["0 0"]);
+    assert_eq!(database.texts(counts), ["0 0 0"]);
     let of = |rule: usize| -> Vec<i64> {
         let rows = runs.iter().map(|run| run["rules"][rule]["rows"].as_i64());
         rows.map(|rows| rows.expect("a number")).collect()
     };
     assert_eq!(of(0), [4, 0], "{runs:#?}");
-    assert_eq!(of(1).iter().sum::<i64>(), 4, "{runs:#?}");
+    for rule in [1, 2] {
+        assert!(
+            [[4, 0], [0, 4]].contains(&[of(rule)[0], of(rule)[1]]),
+            "{runs:#?}"
+        );
+    }
     assert!(runs.iter().all(|run| run["status"] == "done"), "{runs:#?}");
 }

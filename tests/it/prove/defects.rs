@@ -394,6 +394,19 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &["workers::SERVER::what_one_worker_met_locked_the_last_one_takes"],
     },
     Defect {
+        name: "order-of-rules",
+        what: "a worker goes to a rule while another one is at the rule before",
+        postgres: &[edit(
+            "others_at(p_run, p_rule, true);",
+            "others_at(p_run, p_rule, true); o_wait := NULL;",
+        )],
+        mysql: &[edit(
+            "others_at(p_run, p_rule, true, o_wait);",
+            "others_at(p_run, p_rule, true, o_wait); SET o_wait = NULL;",
+        )],
+        noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
+    },
+    Defect {
         name: "two-at-a-rule",
         what: "a worker does not wait where the rows of a rule are not divided",
         postgres: &[edit("IF p_rule NOT IN (", "IF false AND p_rule NOT IN (")],

@@ -18,6 +18,7 @@ use windrow::dialect::Dialect;
 
 use super::{Unit, in_each_unit};
 use crate::support::camunda::Camunda;
+use crate::support::installation::share;
 
 in_each_unit!(a_run_deletes_what_the_model_says_and_nothing_else);
 
@@ -470,14 +471,8 @@ fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Diale
     let mut camunda = unit.empty(dialect);
     lenient(&mut camunda);
     let (mut gone, mut kept) = (0, 0);
-    // MySQL and MariaDB, which run the same statements, look at one half each, unless `make prove` asks for more.
-    let (first, step) = match dialect {
-        _ if std::env::var_os("WINDROW_TEST_WORLDS").is_some() => (0, 1),
-        Dialect::Postgres => (0, 1),
-        Dialect::Mysql => (0, 2),
-        Dialect::Mariadb => (1, 2),
-    };
-    for seed in (first..80).step_by(step) {
+    let seeds: Vec<u64> = share(dialect, 0..80).collect();
+    for &seed in &seeds {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = match unit {
             Unit::Window => World::random(&mut random),
@@ -564,7 +559,7 @@ fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Diale
     }
     // If hardly anything went or stayed, the worlds would prove nothing.
     assert!(
-        gone > 1_000 / step as i64 && kept > 80 / step,
+        gone > 12 * seeds.len() as i64 && kept > seeds.len(),
         "{gone} rows went, {kept} families stayed"
     );
 }

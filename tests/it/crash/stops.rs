@@ -20,7 +20,7 @@ use windrow::dialect::Dialect;
 use super::{kill, reconnect, seed, until_unlocked};
 use crate::archive::strategies;
 use crate::support::history::{Client, History, Server, joined, until};
-use crate::support::installation::{on_every_server, violations};
+use crate::support::installation::{on_every_server, share, violations};
 
 on_every_server!(what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes);
 
@@ -126,14 +126,14 @@ fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     drop(undisturbed);
     let expected = |_: &mut Client| Ok(expected.clone());
     sweep(&mut server, &FAMILIES, now, [4, 2, 3], expected)?;
-    sweep(&mut server, &WORKERS, now, [4, 1, 1], expected)?;
-    sweep(
-        &mut server,
-        &STRATEGIES,
-        now,
-        [6, 1, 1],
-        strategies::expected,
-    )
+    for subject in share(dialect, [&STRATEGIES, &WORKERS]) {
+        if subject.name == STRATEGIES.name {
+            sweep(&mut server, subject, now, [6, 1, 1], strategies::expected)?;
+        } else {
+            sweep(&mut server, subject, now, [4, 1, 1], expected)?;
+        }
+    }
+    Ok(())
 }
 
 /// Tries the stops of a subject, of which the state at the end is `expected`; `sample` says how many ends of sessions,

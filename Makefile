@@ -39,7 +39,7 @@ test: setup ## Check formatting, lints and every test, on real servers
 
 prove: setup ## Attack the promises for about an hour: WORLDS=400 random specs and as many worlds of each kind, an end at every statement of a run in rules of every kind, then defects slipped into the SQL
 	@.ci/servers
-	@TMPDIR=$(SCRATCH) WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) WINDROW_TEST_STOPS=each $(CARGO) test --quiet --test it -- worlds:: oracle:: hostile:: crash::stops:: --nocapture
+	@TMPDIR=$(SCRATCH) WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) WINDROW_TEST_STOPS=each $(CARGO) test --quiet --test it -- worlds:: oracle:: hostile:: crash::stops:: camunda::killed:: --nocapture
 	@TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it -- --ignored --exact prove::every_defect_is_noticed --nocapture
 
 generated: build ## Write generated/ and the JSON Schema anew

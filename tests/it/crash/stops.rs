@@ -50,6 +50,8 @@ struct Subject {
     limits: &'static [(&'static str, i64)],
     /// From when to when `as_of` goes in so many rounds: each finds what has become due since the one before.
     span: fn(now: i64, rounds: usize) -> (i64, i64),
+    /// How many stops, besides a tenth of them, nothing due may lead to any more, or not yet.
+    spare: usize,
     /// How many rounds one database is good for: those that the session survives take families away.
     rounds: usize,
     /// Tables of which nobody may hold a row.
@@ -67,6 +69,7 @@ const FAMILIES: Subject = Subject {
     create: |server, _| History::create(server),
     limits: &[("batch_families", 3), ("run_families", 6)],
     span: |now, _| (now, now),
+    spare: 0,
     rounds: 75,
     free: &["t_ds_workflow_instance", "t_ds_task_instance"],
     check: Client::check_whole,
@@ -85,6 +88,7 @@ const WORKERS: Subject = Subject {
     limits: &[("batch_families", 3)],
     // The roots end evenly over half a year, and are kept for 31 days.
     span: |now, rounds| (now - 149 * DAY, now - 149 * DAY + 2 * rounds as i64 * DAY),
+    spare: 2,
     ..FAMILIES
 };
 
@@ -100,6 +104,7 @@ const STRATEGIES: Subject = Subject {
             1_580_500_000 + (40 + families(rounds) / 14 * 31) * DAY,
         )
     },
+    spare: 2,
     rounds: 80,
     free: &strategies::TABLES,
     check: strategies::check_whole,
@@ -126,12 +131,13 @@ fn what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes(
     drop(undisturbed);
     let expected = |_: &mut Client| Ok(expected.clone());
     sweep(&mut server, &FAMILIES, now, [4, 2, 3], expected)?;
-    for subject in share(dialect, [&STRATEGIES, &WORKERS]) {
-        if subject.name == STRATEGIES.name {
-            sweep(&mut server, subject, now, [6, 1, 1], strategies::expected)?;
-        } else {
-            sweep(&mut server, subject, now, [4, 1, 1], expected)?;
-        }
+    let names: Vec<&str> = share(dialect, [STRATEGIES.name, WORKERS.name]).collect();
+    if names.contains(&WORKERS.name) {
+        sweep(&mut server, &WORKERS, now, [4, 1, 1], expected)?;
+    }
+    if names.contains(&STRATEGIES.name) {
+        let expected = strategies::expected;
+        sweep(&mut server, &STRATEGIES, now, [6, 1, 1], expected)?;
     }
     Ok(())
 }
@@ -174,9 +180,8 @@ fn sweep(
         whole.with_context(|| format!("{}: the seed {seed}", subject.name))?;
     }
     let total = rounds.len();
-    // Nothing due may lead there any more, or not yet: of seven hundred stops, eight were not met.
     ensure!(
-        missed * 10 <= total + 20,
+        missed * 10 <= total + 10 * subject.spare,
         "{missed} of {total} stops were not met"
     );
     Ok(())

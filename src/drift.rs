@@ -110,8 +110,9 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         }
     }
     for ((kind, name), fingerprint, body, comment, drop) in others {
+        let is_generated = comment.contains(&format!("[body {fingerprint}]"));
         // A trigger has no comment; only those of the owner role are asked for.
-        let is_ours = kind == Kind::Trigger || comment.contains(&format!("[body {fingerprint}]"));
+        let is_ours = is_generated || kind == Kind::Trigger;
         // Which of two with the same body is the generated one cannot be told.
         let is_left = is_ours && known.get(&(kind, name.clone())) != Some(&fingerprint);
         match generated.remove(&(kind, name.clone())) {
@@ -131,7 +132,7 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
                 statement: if is_left { drop.to_owned() } else { String::new() },
             }),
             Some(wanted) => {
-                let (state, detail) = match is_ours && kind != Kind::Trigger {
+                let (state, detail) = match is_generated {
                     true => (
                         State::Other,
                         "generated from another state of the spec, or by another version; windrow install brings it up to date",

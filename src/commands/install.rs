@@ -88,8 +88,8 @@ fn add_columns(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Resul
     mend(session, bundle, Kind::Column, State::Missing, ui)
 }
 
-/// Drops the routines and triggers that an earlier spec or version left, once the files are applied: nothing should delete by rules that
-/// are no longer in the spec. What somebody made by hand stays.
+/// Drops the routines and triggers that an earlier spec or version left, once the files are applied: nothing should delete
+/// or refuse by rules that are no longer in the spec. What somebody made by hand stays.
 fn drop_left_over(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
     mend(session, bundle, Kind::Trigger, State::Extra, ui)?;
     mend(session, bundle, Kind::Routine, State::Extra, ui)

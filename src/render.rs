@@ -2,9 +2,9 @@
 //! names `tera`.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -377,26 +377,22 @@ pub fn run_lock(control: &str) -> String {
     }
 }
 
-/// The templates of a folder. They are parsed once in the life of the process.
+/// The templates of a folder. They are parsed once in the life of the process, where they are needed: it takes most of the
+/// time of rendering.
 fn templates(folder: &'static str) -> Result<&'static tera::Tera> {
-    static PARSED: LazyLock<Result<BTreeMap<&str, tera::Tera>>> = LazyLock::new(|| {
-        let mut folders = BTreeMap::<&str, Vec<(&str, &str)>>::new();
-        for (folder, name, source) in TEMPLATES {
-            folders.entry(folder).or_default().push((name, source));
-        }
-        let parse = |(folder, templates)| {
-            let mut tera = tera::Tera::default();
-            tera.autoescape_on(Vec::new());
-            tera.add_raw_templates(templates)
-                .with_context(|| format!("cannot read the templates of `{folder}`"))?;
-            Ok((folder, tera))
-        };
-        folders.into_iter().map(parse).collect()
-    });
-    let parsed = PARSED.as_ref().map_err(|error| anyhow!("{error:#}"))?;
-    parsed
-        .get(folder)
-        .with_context(|| format!("there are no templates of `{folder}`"))
+    static PARSED: Mutex<BTreeMap<&str, &tera::Tera>> = Mutex::new(BTreeMap::new());
+    let mut parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tera) = parsed.get(folder) {
+        return Ok(tera);
+    }
+    let sources = TEMPLATES.iter().filter(|(of, ..)| *of == folder);
+    let mut tera = tera::Tera::default();
+    tera.autoescape_on(Vec::new());
+    tera.add_raw_templates(sources.map(|(_, name, source)| (name, source)))
+        .with_context(|| format!("cannot read the templates of `{folder}`"))?;
+    let tera = &*Box::leak(Box::new(tera));
+    parsed.insert(folder, tera);
+    Ok(tera)
 }
 
 /// All files of a spec for a dialect.

@@ -13,7 +13,7 @@ use native_tls::{Certificate, TlsConnector};
 use postgres::config::{SslMode as DriverSslMode, TargetSessionAttrs};
 use postgres::error::SqlState;
 use postgres::types::{FromSql, Type};
-use postgres::{Client, Config};
+use postgres::{Client, Config, NoTls};
 use postgres_native_tls::MakeTlsConnector;
 
 use super::csv::Lines;
@@ -26,7 +26,10 @@ use crate::failure::Failure;
 
 /// Opens a session.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
-    let tls = tls(url)?;
+    // To set TLS up takes a tenth of a second: the authorities of the system are read.
+    let tls = (ssl_mode(url) != DriverSslMode::Disable)
+        .then(|| tls(url))
+        .transpose()?;
     let notices = Notices::default();
     let mut config = config(url);
     let heard = Arc::clone(&notices);
@@ -44,13 +47,17 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
             heard.push(notice.message().to_owned());
         }
     });
-    let mut client = config.connect(tls.clone());
+    let open = |config: &Config| match &tls {
+        Some(tls) => config.connect(tls.clone()),
+        None => config.connect(NoTls),
+    };
+    let mut client = open(&config);
     // Like libpq: what only prefers TLS does without where TLS, or a login over it, does not work.
     if url.ssl_mode == SslMode::Prefer
         && let Err(error) = &client
         && is_worth_plain_text(error)
     {
-        client = config.ssl_mode(DriverSslMode::Disable).connect(tls.clone());
+        client = open(config.ssl_mode(DriverSslMode::Disable));
     }
     let mut client = client.map_err(|error| connect_failure(url, error))?;
     // Instants without a zone, in options and in answers, are meant in UTC.
@@ -69,7 +76,8 @@ type Notices = Arc<Mutex<Vec<String>>>;
 struct Postgres {
     notices: Notices,
     client: Client,
-    tls: MakeTlsConnector,
+    /// None where the session goes without.
+    tls: Option<MakeTlsConnector>,
 }
 
 impl Database for Postgres {
@@ -176,7 +184,13 @@ impl Database for Postgres {
     fn cancel(&self) -> Cancel {
         let token = self.client.cancel_token();
         let tls = self.tls.clone();
-        Box::new(move || Ok(token.cancel_query(tls.clone()).map_err(statement_failure)?))
+        Box::new(move || {
+            let cancelled = match &tls {
+                Some(tls) => token.cancel_query(tls.clone()),
+                None => token.cancel_query(NoTls),
+            };
+            Ok(cancelled.map_err(statement_failure)?)
+        })
     }
 }
 
@@ -247,14 +261,19 @@ fn config(url: &Url) -> Config {
     if url.read_write {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
-    let only_sockets = url.hosts.iter().all(|host| host.is_socket());
-    config.ssl_mode(match url.ssl_mode {
-        _ if only_sockets => DriverSslMode::Disable,
+    config.ssl_mode(ssl_mode(url));
+    config
+}
+
+fn ssl_mode(url: &Url) -> DriverSslMode {
+    if url.hosts.iter().all(|host| host.is_socket()) {
+        return DriverSslMode::Disable;
+    }
+    match url.ssl_mode {
         SslMode::Disable => DriverSslMode::Disable,
         SslMode::Prefer => DriverSslMode::Prefer,
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => DriverSslMode::Require,
-    });
-    config
+    }
 }
 
 /// What TLS has to prove. As with libpq, `require` with a certificate file is as good as `verify-ca`.

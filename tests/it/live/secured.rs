@@ -184,7 +184,9 @@ fn passwords_and_certificates() {
     )
     .expect(2, &["cannot read the certificates of"]);
     windrow(
-        &format!("{}?sslmode=require", shared().url("bare", "postgres")),
+        &shared()
+            .url("bare", "postgres")
+            .replace("=disable", "=require"),
         "check SPEC",
     )
     .expect(2, &["server does not support TLS", "check `sslmode`"]);

@@ -148,7 +148,7 @@ fn a_standby_refuses_and_a_killed_server_loses_nothing() {
     windrow(&there, "preview SPEC").expect(0, &["would go, in"]);
     windrow(&there, "check SPEC").expect(1, &["warning[trigger]"]);
     windrow(
-        &format!("{there}?target_session_attrs=read-write"),
+        &format!("{there}&target_session_attrs=read-write"),
         "status SPEC",
     )
     .expect(2, &["cannot connect to"]);

@@ -159,10 +159,12 @@ fn roles_do_what_they_are_for() {
                 Flavour::Mariadb => format!("SET DEFAULT ROLE `{name}` FOR {role}@'127.0.0.1'"),
             });
         }
-        let (operator, auditor) = (
-            server.server.url("", "operator"),
-            server.server.url("", "auditor"),
-        );
+        // MySQL takes a password over TLS only.
+        let address = |user| {
+            let url = server.server.url("", user);
+            url.replace("=DISABLED", "=PREFERRED")
+        };
+        let (operator, auditor) = (address("operator"), address("auditor"));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), format!("{PASSWORD}\nnot this\n")).expect("a password");
         let by_file = format!("--password-file {}", file.path().display());

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use postgres::Client;
 use windrow::dialect::Dialect;
 use windrow::sandbox::Postgres;
-use windrow::{graph, render, spec};
+use windrow::{graph, spec};
 
 use crate::{backend, connect, cpu_seconds, data};
 
@@ -46,16 +46,12 @@ impl System {
         let path = format!("{}/specs/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).context("cannot read the spec")?;
         let spec = spec::parse(&text).0.context("the spec is not TOML")?;
-        let bundle = render::bundle(&graph::build(&spec, &text).0, Dialect::Postgres)?;
-        let numbered = bundle.files.into_iter().filter(|file| {
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("90")
-        });
-        let statements: Vec<_> = numbered.flat_map(|file| file.statements).collect();
+        let (control, statements) =
+            data::statements_of(&graph::build(&spec, &text).0, Dialect::Postgres)?;
         let mut client = system.connect(INSTALLED)?;
         data::install(&mut client, &statements)?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;
-        system.control = bundle.control;
+        system.control = control;
         system.as_of = client
             .query_one("SELECT clock_timestamp()::text", &[])?
             .get(0);

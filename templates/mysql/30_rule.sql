@@ -1202,14 +1202,7 @@ BEGIN
                   AND c.rule = {{ rule.literal }};
                 DELETE FROM {{ control }}.work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER');
             END IF;
-            UPDATE {{ control }}.run_claim AS c
-            SET c.claimed = (
-                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
-                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
-                WHERE l.position > v_take
-            )
-            WHERE c.run_id = p_run
-              AND c.rule = {{ rule.literal }};
+            {{ w::drop_taken(control=control, rule=rule) | indent(prefix="            ") }}
 {%- else %}
             REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
             SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
@@ -1242,14 +1235,7 @@ BEGIN
         VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
 {%- if workers > 1 %}
-        UPDATE {{ control }}.run_claim AS c
-        SET c.claimed = (
-            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
-            FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
-            WHERE l.position > v_take
-        )
-        WHERE c.run_id = p_run
-          AND c.rule = {{ rule.literal }};
+        {{ w::drop_taken(control=control, rule=rule) | indent(prefix="        ") }}
 {%- else %}
         REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
         VALUES (1, v_time, v_key);

@@ -851,6 +851,18 @@ SELECT t.{{ collect.key }}
 CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
 {%- endmacro column_text %}
 
+{#- Takes the roots of the present batch, which is over, from what this run has claimed. -#}
+{% macro drop_taken(control, rule) -%}
+UPDATE {{ control }}.run_claim AS c
+SET c.claimed = (
+    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
+    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+    WHERE l.position > v_take
+)
+WHERE c.run_id = p_run
+  AND c.rule = {{ rule.literal }};
+{%- endmacro drop_taken %}
+
 {#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
     deletion locks them: what was copied is what goes. -#}
 {% macro copy(archive, from, maria) -%}

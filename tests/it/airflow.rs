@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windrow::demo::systems::SYSTEMS;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::{lint, report};
+use windrow::report;
 
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
@@ -921,8 +921,7 @@ fn a_table_that_is_known_to_refuse_is_a_reason(dialect: Dialect) {
         "[rules.dag_runs]",
         "invoice = { parents = [\"dag_run_id -> dag_run.id restrict\"] }\n\n[rules.dag_runs]",
     );
-    let (graph, findings) = lint::load(&text);
-    let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
+    let graph = graph_of(&text);
     let schema = format!(
         "{}CREATE TABLE invoice (id integer PRIMARY KEY, dag_run_id integer, FOREIGN KEY (dag_run_id) REFERENCES dag_run (id));\n",
         scripts(dialect).schema

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
 
+use crate::support::graphs::graph_of;
 use crate::support::history::until;
 use crate::support::installation::{Installation, bundle, on_every_server};
 
@@ -68,8 +68,7 @@ const TABLES: [(&str, bool); 8] = [
 ];
 
 fn graph(unit: &str) -> Graph {
-    let (graph, findings) = lint::load(&SPEC.replace("UNIT", unit));
-    graph.unwrap_or_else(|| panic!("{findings:?}"))
+    graph_of(&SPEC.replace("UNIT", unit))
 }
 
 /// Types that are easily changed on the way, reserved words, a generated column, and foreign keys that would take rows away

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use windrow::dialect::DIALECTS;
 use windrow::{lint, render};
 
+use crate::support::graphs::graph_of;
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -74,7 +76,7 @@ fn the_same_spec_gives_the_same_bytes() {
 fn every_statement_of_a_bundle_stands_in_its_file() {
     let text =
         fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
-    let graph = lint::load(&text).0.expect("a good spec");
+    let graph = graph_of(&text);
     for dialect in DIALECTS {
         for file in render::bundle(&graph, *dialect).expect("it renders").files {
             assert_eq!(
@@ -101,7 +103,7 @@ fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
     let text =
         fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
     let lines = |text: &str| -> Vec<String> {
-        let graph = lint::load(text).0.expect("a good spec");
+        let graph = graph_of(text);
         let bundle = render::bundle(&graph, DIALECTS[0]).expect("it renders");
         bundle
             .files

@@ -7,9 +7,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
 
 use crate::rights::user;
+use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session, call, on_every_server};
 
 on_every_server!(what_was_archived_comes_back_or_goes_for_good);
@@ -93,8 +93,7 @@ const TABLES: [(&str, usize); 11] = [
 ];
 
 fn graph() -> Graph {
-    let (graph, findings) = lint::load(SPEC);
-    graph.unwrap_or_else(|| panic!("{findings:?}"))
+    graph_of(SPEC)
 }
 
 /// Values that are easily changed on the way, a number that the table gives, a generated column, and foreign keys, one of

@@ -9,9 +9,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
-use windrow::lint;
 
 use super::{Rows, without};
+use crate::support::graphs::graph_of;
 use crate::support::history::{Client, History, Server};
 use crate::support::installation::{Installation, on_every_server};
 
@@ -391,8 +391,7 @@ fn told(document: &Value) -> Value {
 }
 
 fn whatever_makes_a_row_go_it_is_archived_and_comes_back(dialect: Dialect) {
-    let (graph, findings) = lint::load(SPEC);
-    let graph = graph.unwrap_or_else(|| panic!("{findings:?}"));
+    let graph = graph_of(SPEC);
     let mut windrow = Installation::of(dialect, &schema(dialect), &graph);
     windrow.execute(&rows(dialect, 14));
     windrow.arm();

@@ -7,8 +7,8 @@ use windrow::demo::camunda7::{self, mysql};
 use windrow::demo::dolphinscheduler as settings;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
-use windrow::lint;
 
+use super::graphs::graph_of;
 use super::installation::{Aside, Installation, Session};
 
 /// The graph of `specs/camunda7.toml`.
@@ -18,7 +18,7 @@ pub(crate) fn graph() -> Graph {
 
 /// The same where families go as such.
 pub(crate) fn graph_by_family() -> Graph {
-    lint::load(&text_by_family()).0.expect("a good spec")
+    graph_of(&text_by_family())
 }
 
 /// That spec.
@@ -31,7 +31,7 @@ pub(crate) fn text_by_family() -> String {
 
 /// The graph of one of the specs.
 pub(crate) fn load(spec: &str) -> Graph {
-    lint::load(&text(spec)).0.expect("a good spec")
+    graph_of(&text(spec))
 }
 
 fn text(spec: &str) -> String {

@@ -16,13 +16,12 @@ use windrow::demo::dolphinscheduler as postgres;
 use windrow::demo::dolphinscheduler::mysql;
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
-use windrow::lint;
 use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings as MysqlSettings};
 use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
-use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler};
+use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler, graph_of};
 use super::installation::{Session, bytes_of, call, columns_of};
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
@@ -346,10 +345,8 @@ impl History {
         tables: &str,
         rows: &str,
     ) -> Result<Self> {
-        let (graph, findings) = lint::load(spec);
-        let graph = graph.with_context(|| format!("{findings:?}"))?;
         let number = next_number();
-        let graph = numbered(graph, server.dialect(), number);
+        let graph = numbered(graph_of(spec), server.dialect(), number);
         let history = Self::named(server, number, graph, spec);
         let system = match server {
             Server::Postgres(_) => "postgres",

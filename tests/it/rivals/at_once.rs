@@ -70,8 +70,12 @@ fn timed(session: &mut Client, tally: &mut Tally, sql: &str) -> Result<()> {
     answer
 }
 
-/// Those who work for the application.
-fn writers(history: &History, enough: &Arc<AtomicBool>) -> Result<Vec<JoinHandle<Result<Tally>>>> {
+/// Those who work for the application, on these families before all.
+fn writers(
+    history: &History,
+    due: &[i64],
+    enough: &Arc<AtomicBool>,
+) -> Result<Vec<JoinHandle<Result<Tally>>>> {
     let mut writers = Vec::new();
     // Re-open, add tasks, sub-workflows and links, and close.
     for number in 0..2 {
@@ -104,15 +108,21 @@ fn writers(history: &History, enough: &Arc<AtomicBool>) -> Result<Vec<JoinHandle
         Ok(())
     })?);
     // The task first, then its instance: the opposite order. The oldest are those whose turn it is.
-    writers.push(again(history, 3, enough, |session, _, tally| {
-        let oldest = session.number("SELECT COALESCE(MIN(id), 0) FROM t_ds_workflow_instance WHERE state IN (5, 6, 7) AND is_sub_workflow = 0")?;
-        for id in oldest..oldest + 12 {
+    let due: Vec<String> = due.iter().map(i64::to_string).collect();
+    let oldest = format!(
+        "SELECT CONCAT(id) FROM t_ds_workflow_instance WHERE id IN ({}) AND state IN (5, 6, 7) ORDER BY id LIMIT 8",
+        due.join(", ")
+    );
+    writers.push(again(history, 3, enough, move |session, _, tally| {
+        for id in session.texts(&oldest)? {
             timed(
                 session,
                 tally,
-                &format!("BEGIN; UPDATE t_ds_task_instance SET pid = 1 WHERE workflow_instance_id = {id}"),
+                &format!(
+                    "BEGIN; UPDATE t_ds_task_instance SET pid = 1 WHERE workflow_instance_id = {id}"
+                ),
             )?;
-            thread::sleep(Duration::from_millis(3));
+            thread::sleep(Duration::from_millis(20));
             timed(
                 session,
                 tally,
@@ -224,7 +234,7 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
     client.slow_down(5)?;
     let due = client.due(200)?;
     let enough = Arc::new(AtomicBool::new(false));
-    let live = writers(&history, &enough)?;
+    let live = writers(&history, &due, &enough)?;
     let over = Arc::new(AtomicBool::new(false));
     let runs = runners(&history, &over)?;
     // The runs come from the oldest.

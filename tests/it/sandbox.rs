@@ -279,7 +279,13 @@ fn run_as_nobody(test: &str) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     open_to_all(scratch.path())?;
     let copy = scratch.path().join("it");
-    std::fs::copy(std::env::current_exe()?, &copy)?;
+    // By another process: what this one has open to write, a process that another thread starts now has open too, and
+    // nobody could execute it.
+    let status = Command::new("cp")
+        .arg(std::env::current_exe()?)
+        .arg(&copy)
+        .status()?;
+    ensure!(status.success(), "cp: {status}");
     let mut other = other_process(Some(&copy), test)?;
     other.current_dir("/").env("TMPDIR", "/tmp");
     if is_root {

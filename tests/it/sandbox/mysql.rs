@@ -96,7 +96,10 @@ fn its_manners_are_settings() -> Result<()> {
         };
         assert_eq!(
             url,
-            format!("{scheme}://app@127.0.0.1:{}/jobs", server.port())
+            format!(
+                "{scheme}://app@127.0.0.1:{}/jobs?ssl-mode=DISABLED",
+                server.port()
+            )
         );
     }
     Ok(())

@@ -511,6 +511,12 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     probes
 }
 
+/// Whether a value is in an array of PostgreSQL, of which the server makes a hash: `= ANY (list)` in a generic plan compares
+/// it with one element after the other, which with 1,000 holds made a run thirty times as slow.
+fn among(value: &str, list: &str) -> String {
+    format!("{value} IN (SELECT unnest({list}))")
+}
+
 /// Some keys as an array of PostgreSQL.
 fn keys(kind: Kind) -> String {
     match kind {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::mysql::MysqlView;
 use super::above::{self, AboveView};
-use super::{RuleView, control_name, escaped, first_key, home, local, step_probes};
+use super::{RuleView, among, control_name, escaped, first_key, home, local, step_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
@@ -268,8 +268,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         },
         held_type: if composite { "text" } else { keys[0].kind },
         is_held: match composite {
-            true => format!("{key_text} = ANY (v_held)"),
-            false => format!("t.{} = ANY (v_held)", keys[0].column),
+            true => among(&key_text, "v_held"),
+            false => among(&format!("t.{}", keys[0].column), "v_held"),
         },
         above: above::view(graph, rule, dialect),
         is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),

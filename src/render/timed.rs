@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
 use super::stamp;
-use super::{RuleView, escaped, home, keys, local};
+use super::{RuleView, among, escaped, home, keys, local};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Timed, Unit};
@@ -222,8 +222,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .is_root("t", dialect)
             .unwrap_or_else(|| "true".to_owned()),
         root_is_held: match roots.column.as_str() {
-            "" => format!("r.{key} = ANY (v_held)"),
-            column => format!("r.{key} = ANY (v_held) OR r.{column} = ANY (v_held)"),
+            "" => among(&format!("r.{key}"), "v_held"),
+            column => format!(
+                "{} OR {}",
+                among(&format!("r.{key}"), "v_held"),
+                among(&format!("r.{column}"), "v_held")
+            ),
         },
         conditions_of_root: conditions("t"),
         root_conditions: conditions("r"),
@@ -385,10 +389,13 @@ fn member_view(
     predicates.extend(
         belongs
             .iter()
-            .map(|column| format!("(t.{column} = ANY (v_keep)) IS NOT TRUE")),
+            .map(|column| format!("({}) IS NOT TRUE", among(&format!("t.{column}"), "v_keep"))),
     );
     if !referrers.is_empty() {
-        predicates.push(format!("(t.{key} = ANY ({named})) IS NOT TRUE"));
+        predicates.push(format!(
+            "({}) IS NOT TRUE",
+            among(&format!("t.{key}"), &named)
+        ));
     }
     let found = (0..belongs.len())
         .map(|place| FoundView {

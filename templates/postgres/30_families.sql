@@ -104,13 +104,13 @@ BEGIN
             {{ rule.timed.family_of_t }} AS key,
             CASE
                 -- A hold on any member keeps the whole family.
-                WHEN bool_or(t.{{ rule.key }} = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(t.{{ rule.key }} IN (SELECT unnest(v_held))) THEN 'HELD'
 {%- if rule.timed.ended %}
                 WHEN bool_or(t.{{ rule.timed.ended }} IS NULL) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(t.{{ rule.timed.ended }} >= v_least) THEN 'RETENTION_NOT_REACHED'
 {%- endif %}
 {%- if rule.timed.references %}
-                WHEN {{ rule.timed.family_of_t }} = ANY (v_tied) THEN 'REFERENCED'
+                WHEN {{ rule.timed.family_of_t }} IN (SELECT unnest(v_tied)) THEN 'REFERENCED'
 {%- endif %}
             END AS reason
         FROM {{ rule.table }} AS t

@@ -22,6 +22,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_cutoff(timestamptz, bigint) IS
 {%- endif %}
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- {{ rule.name }}_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -230,19 +231,17 @@ BEGIN
               OR r.{{ rule.timed.ended }} >= v_least
 {%- endif %}
 {%- if rule.timed.references %}
-              OR {{ rule.timed.family_of_root }} = ANY (v_tied)
+              OR {{ rule.timed.family_of_root }} IN (SELECT unnest(v_tied))
 {%- endif %}
           )
         GROUP BY 1
     ) AS f;
 {%- if rule.timed.references %}
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held || v_tied, '{}');
+    o_keep := o_keep || v_held || v_tied;
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
 {%- else %}
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held, '{}');
+    o_keep := o_keep || v_held;
 {%- endif %}
 END
 $windrow$;

@@ -24,6 +24,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_cutoff(timestamptz, bigint) IS
     'Rows whose {{ rule.single.time_name }} lies before this are old enough, in the zone of the application ({{ zone }}): the retention, never under {{ rule.minimum }} seconds, and the safety lag of {{ rule.safety_lag }} seconds before p_as_of.{% if rule.single.expiry %} NULL where the setting fallback_retention is 0.{% endif %} [body @body@]';
 {% endif %}
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- {{ rule.name }}_next: the next rows of {{ rule.table_name }} behind p_after, at most p_rows of them, in the order of an index.
 {%- for pass in rule.single.passes %}

@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_state_cutoff(timestamptz, bigint) IS
     'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 3600 seconds before p_as_of. [body d2a409469c19]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- asset_state_next: the next rows of asset_state_store behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, orphan: every row, by its key.
@@ -116,7 +117,7 @@ BEGIN
             jsonb_build_array(t."asset_id", t."key")::text AS key,
             t."updated_at" AS due,
             CASE
-                WHEN jsonb_build_array(t."asset_id", t."key")::text = ANY (v_held) THEN 'HELD'
+                WHEN jsonb_build_array(t."asset_id", t."key")::text IN (SELECT unnest(v_held)) THEN 'HELD'
                 WHEN p_as_of IS NOT NULL AND t."updated_at" IS NULL THEN 'UNDATED_MEMBER'
             END AS reason
         FROM unnest(p_k1, p_k2) WITH ORDINALITY AS k(k1, k2, position)
@@ -134,7 +135,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_judge(integer, integer[], text[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 7d394163bebb]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 7af39f94dd3b]';
 
 -- asset_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_batch(

@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_cutoff(timestamptz
     'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body c93393eb5e51]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- connection_test_request_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -95,23 +96,22 @@ BEGIN
         SELECT
             r."id" AS key,
             CASE
-                WHEN bool_or(r."id" = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(r."id" IN (SELECT unnest(v_held))) THEN 'HELD'
             END AS reason
         FROM "public"."connection_test_request" AS r
         WHERE r."updated_at" >= p_from
           AND r."updated_at" < p_to
           AND r."state" IN ('success', 'failed')
           AND (
-              r."id" = ANY (v_held)
+              r."id" IN (SELECT unnest(v_held))
           )
         GROUP BY 1
     ) AS f;
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held, '{}');
+    o_keep := o_keep || v_held;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body 0a1a87f13e90]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body b55a0f284eea]';
 
 -- connection_test_request_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_batch(
@@ -152,7 +152,7 @@ BEGIN
     WHERE t."updated_at" >= p_from
       AND t."updated_at" < p_to
       AND t."state" IN ('success', 'failed')
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_families := v_rows;
     o_rows[1] := v_rows;
@@ -175,7 +175,7 @@ BEGIN
             WHERE t."updated_at" >= p_from
               AND t."updated_at" < p_to
               AND t."state" IN ('success', 'failed')
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'connection_test_request'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -187,7 +187,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body 8e79945f72c6]';
+    'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body 067a515af77f]';
 
 -- connection_test_request_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_count(
@@ -221,7 +221,7 @@ BEGIN
             WHERE t."updated_at" >= p_from
               AND t."updated_at" < p_to
               AND t."state" IN ('success', 'failed')
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         )
     ];
     SELECT count(*), min(t."updated_at"), coalesce((array_agg(t."id" ORDER BY t."updated_at", t."id"))[1:10], '{}')
@@ -230,11 +230,11 @@ BEGIN
     WHERE t."updated_at" >= p_from
       AND t."updated_at" < p_to
       AND t."state" IN ('success', 'failed')
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 5f5b9e08c44f]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 8b71cbfe2b03]';
 
 -- connection_test_request_undated: families without a updated_at; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_undated(p_as_of timestamptz, p_scope text)

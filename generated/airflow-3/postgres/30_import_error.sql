@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_airflow_3.import_error_cutoff(timestamptz, bigint) I
     'Rows with a timestamp before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body ba49b7eda99f]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- import_error_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -95,22 +96,21 @@ BEGIN
         SELECT
             r."id" AS key,
             CASE
-                WHEN bool_or(r."id" = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(r."id" IN (SELECT unnest(v_held))) THEN 'HELD'
             END AS reason
         FROM "public"."import_error" AS r
         WHERE r."timestamp" >= p_from
           AND r."timestamp" < p_to
           AND (
-              r."id" = ANY (v_held)
+              r."id" IN (SELECT unnest(v_held))
           )
         GROUP BY 1
     ) AS f;
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held, '{}');
+    o_keep := o_keep || v_held;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of import_error in it first. [body f6dd150acf7e]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of import_error in it first. [body 589184a258d8]';
 
 -- import_error_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_batch(
@@ -150,7 +150,7 @@ BEGIN
     DELETE FROM "public"."import_error" AS t
     WHERE t."timestamp" >= p_from
       AND t."timestamp" < p_to
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_families := v_rows;
     o_rows[1] := v_rows;
@@ -172,7 +172,7 @@ BEGIN
             SELECT FROM "public"."import_error" AS t
             WHERE t."timestamp" >= p_from
               AND t."timestamp" < p_to
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'import_error'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -184,7 +184,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what import_error_keep does not keep of the window from p_from to p_to: import_error. No transaction control, so it can be rolled back; import_error_step calls it. [body e185f74e0d60]';
+    'Deletes, in the caller''s transaction, what import_error_keep does not keep of the window from p_from to p_to: import_error. No transaction control, so it can be rolled back; import_error_step calls it. [body 8289ae5dacd3]';
 
 -- import_error_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_count(
@@ -217,7 +217,7 @@ BEGIN
             FROM "public"."import_error" AS t
             WHERE t."timestamp" >= p_from
               AND t."timestamp" < p_to
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         )
     ];
     SELECT count(*), min(t."timestamp"), coalesce((array_agg(t."id" ORDER BY t."timestamp", t."id"))[1:10], '{}')
@@ -225,11 +225,11 @@ BEGIN
     FROM "public"."import_error" AS t
     WHERE t."timestamp" >= p_from
       AND t."timestamp" < p_to
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 0250641a60b0]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 064a9238d6e4]';
 
 -- import_error_undated: families without a timestamp; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_undated(p_as_of timestamptz, p_scope text)

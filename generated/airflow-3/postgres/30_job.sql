@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_airflow_3.job_cutoff(timestamptz, bigint) IS
     'Rows with a latest_heartbeat before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body ba49b7eda99f]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- job_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -95,23 +96,22 @@ BEGIN
         SELECT
             r."id" AS key,
             CASE
-                WHEN bool_or(r."id" = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(r."id" IN (SELECT unnest(v_held))) THEN 'HELD'
             END AS reason
         FROM "public"."job" AS r
         WHERE r."latest_heartbeat" >= p_from
           AND r."latest_heartbeat" < p_to
           AND r."state" IN ('success', 'failed')
           AND (
-              r."id" = ANY (v_held)
+              r."id" IN (SELECT unnest(v_held))
           )
         GROUP BY 1
     ) AS f;
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held, '{}');
+    o_keep := o_keep || v_held;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body 3f8a2e136b58]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body 298032422f8f]';
 
 -- job_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_batch(
@@ -152,7 +152,7 @@ BEGIN
     WHERE t."latest_heartbeat" >= p_from
       AND t."latest_heartbeat" < p_to
       AND t."state" IN ('success', 'failed')
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_families := v_rows;
     o_rows[1] := v_rows;
@@ -175,7 +175,7 @@ BEGIN
             WHERE t."latest_heartbeat" >= p_from
               AND t."latest_heartbeat" < p_to
               AND t."state" IN ('success', 'failed')
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'job'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -187,7 +187,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what job_keep does not keep of the window from p_from to p_to: job. No transaction control, so it can be rolled back; job_step calls it. [body 487922d191f5]';
+    'Deletes, in the caller''s transaction, what job_keep does not keep of the window from p_from to p_to: job. No transaction control, so it can be rolled back; job_step calls it. [body 7c4e0726dc03]';
 
 -- job_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_count(
@@ -221,7 +221,7 @@ BEGIN
             WHERE t."latest_heartbeat" >= p_from
               AND t."latest_heartbeat" < p_to
               AND t."state" IN ('success', 'failed')
-              AND (t."id" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
         )
     ];
     SELECT count(*), min(t."latest_heartbeat"), coalesce((array_agg(t."id" ORDER BY t."latest_heartbeat", t."id"))[1:10], '{}')
@@ -230,11 +230,11 @@ BEGIN
     WHERE t."latest_heartbeat" >= p_from
       AND t."latest_heartbeat" < p_to
       AND t."state" IN ('success', 'failed')
-      AND (t."id" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body f8ba0eb863b8]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 66d99b2e8b04]';
 
 -- job_undated: families without a latest_heartbeat; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_undated(p_as_of timestamptz, p_scope text)

@@ -5,6 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- revoked_token_next: the next rows of revoked_token behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose exp has passed.
@@ -101,7 +102,7 @@ BEGIN
             (t."jti")::text AS key,
             t."exp" AS due,
             CASE
-                WHEN t."jti" = ANY (v_held) THEN 'HELD'
+                WHEN t."jti" IN (SELECT unnest(v_held)) THEN 'HELD'
             END AS reason
         FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
         JOIN "public"."revoked_token" AS t ON t."jti" = k.k1
@@ -113,7 +114,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_judge(integer, text[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body a42c5ecf62d9]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body e9e6ab0ed678]';
 
 -- revoked_token_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_batch(

@@ -18,6 +18,7 @@ COMMENT ON FUNCTION windrow_airflow_3.task_state_cutoff(timestamptz, bigint) IS
     'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. NULL where the setting fallback_retention is 0. [body 61d76379d5c6]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- task_state_next: the next rows of task_state_store behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose expires_at has passed.
@@ -143,7 +144,7 @@ BEGIN
             (t."id")::text AS key,
             CASE p_pass WHEN 2 THEN t."updated_at" ELSE t."expires_at" END AS due,
             CASE
-                WHEN t."id" = ANY (v_held) THEN 'HELD'
+                WHEN t."id" IN (SELECT unnest(v_held)) THEN 'HELD'
                 WHEN v_above AND EXISTS (
                     SELECT FROM "public"."dag_run" AS a1
                     JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a1."id"::text
@@ -162,7 +163,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_judge(integer, integer[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body ad727b4eb951]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body d90aa91de73e]';
 
 -- task_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_batch(

@@ -5,6 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- tries_next: the next rows of task_instance_history behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, surplus: group by group, the newest row last.
@@ -115,7 +116,7 @@ BEGIN
             (t."task_instance_id")::text AS key,
             NULL::timestamptz AS due,
             CASE
-                WHEN t."task_instance_id" = ANY (v_held) THEN 'HELD'
+                WHEN t."task_instance_id" IN (SELECT unnest(v_held)) THEN 'HELD'
                 WHEN v_above AND EXISTS (
                     SELECT FROM "public"."task_instance" AS a1
                     JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id" AND a1."run_id" = a2."run_id"
@@ -141,7 +142,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_judge(integer, uuid[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body a3ec8dce407b]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 6011c81156e6]';
 
 -- tries_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_rows(p_members uuid[])

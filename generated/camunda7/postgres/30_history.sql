@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_cutoff(timestamptz, bigint) IS
     'Rows with a removal_time_ before this are due, in the zone of the application (UTC): the safety lag of 3600 seconds before p_as_of. The stored time holds the retention already. [body a000466d616a]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- history_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -306,7 +307,7 @@ BEGIN
         SELECT
             coalesce(r."root_proc_inst_id_", r."id_") AS key,
             CASE
-                WHEN bool_or(r."id_" = ANY (v_held) OR r."root_proc_inst_id_" = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))) THEN 'HELD'
                 WHEN bool_or(r."end_time_" IS NULL) THEN 'NON_FINAL_MEMBER'
                 WHEN bool_or(r."end_time_" >= v_least) THEN 'RETENTION_NOT_REACHED'
                 ELSE 'REFERENCED'
@@ -315,21 +316,20 @@ BEGIN
         WHERE r."removal_time_" >= p_from
           AND r."removal_time_" < p_to
           AND (
-              r."id_" = ANY (v_held) OR r."root_proc_inst_id_" = ANY (v_held)
+              r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))
               OR r."end_time_" IS NULL
               OR r."end_time_" >= v_least
-              OR coalesce(r."root_proc_inst_id_", r."id_") = ANY (v_tied)
+              OR coalesce(r."root_proc_inst_id_", r."id_") IN (SELECT unnest(v_tied))
           )
         GROUP BY 1
     ) AS f;
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held || v_tied, '{}');
+    o_keep := o_keep || v_held || v_tied;
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body dea80bf740d3]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 9006d4adc824]';
 
 -- history_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(
@@ -370,7 +370,7 @@ BEGIN
     DELETE FROM "public"."act_hi_actinst" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
@@ -378,7 +378,7 @@ BEGIN
     DELETE FROM "public"."act_hi_taskinst" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[2] := v_rows;
 
@@ -386,7 +386,7 @@ BEGIN
     DELETE FROM "public"."act_hi_varinst" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[3] := v_rows;
 
@@ -394,7 +394,7 @@ BEGIN
     DELETE FROM "public"."act_hi_detail" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[4] := v_rows;
 
@@ -402,7 +402,7 @@ BEGIN
     DELETE FROM "public"."act_hi_incident" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[5] := v_rows;
 
@@ -410,7 +410,7 @@ BEGIN
     DELETE FROM "public"."act_hi_ext_task_log" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[6] := v_rows;
 
@@ -418,7 +418,7 @@ BEGIN
     DELETE FROM "public"."act_hi_job_log" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[7] := v_rows;
 
@@ -426,7 +426,7 @@ BEGIN
     DELETE FROM "public"."act_hi_op_log" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[8] := v_rows;
 
@@ -434,7 +434,7 @@ BEGIN
     DELETE FROM "public"."act_hi_identitylink" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[9] := v_rows;
 
@@ -442,7 +442,7 @@ BEGIN
     DELETE FROM "public"."act_hi_comment" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[10] := v_rows;
 
@@ -450,7 +450,7 @@ BEGIN
     DELETE FROM "public"."act_hi_attachment" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[11] := v_rows;
 
@@ -458,7 +458,7 @@ BEGIN
     DELETE FROM "public"."act_hi_dec_in" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[12] := v_rows;
 
@@ -466,7 +466,7 @@ BEGIN
     DELETE FROM "public"."act_hi_dec_out" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[13] := v_rows;
 
@@ -474,7 +474,7 @@ BEGIN
     DELETE FROM "public"."act_hi_decinst" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[14] := v_rows;
 
@@ -482,8 +482,8 @@ BEGIN
     DELETE FROM "public"."act_ge_bytearray" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-      AND (t."id_" = ANY (o_named_15)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[15] := v_rows;
 
@@ -491,7 +491,7 @@ BEGIN
     DELETE FROM "public"."act_ru_authorization" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[16] := v_rows;
 
@@ -500,8 +500,8 @@ BEGIN
         DELETE FROM "public"."act_hi_procinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
-          AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-          AND (t."id_" = ANY (v_keep)) IS NOT TRUE
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         RETURNING coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AS root
     )
     SELECT count(*), count(*) FILTER (WHERE g.root)
@@ -550,7 +550,7 @@ BEGIN
             SELECT FROM "public"."act_hi_actinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -559,7 +559,7 @@ BEGIN
             SELECT FROM "public"."act_hi_taskinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_taskinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -568,7 +568,7 @@ BEGIN
             SELECT FROM "public"."act_hi_varinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_varinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -577,7 +577,7 @@ BEGIN
             SELECT FROM "public"."act_hi_detail" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_detail'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -586,7 +586,7 @@ BEGIN
             SELECT FROM "public"."act_hi_incident" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -595,7 +595,7 @@ BEGIN
             SELECT FROM "public"."act_hi_ext_task_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_ext_task_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -604,7 +604,7 @@ BEGIN
             SELECT FROM "public"."act_hi_job_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -613,7 +613,7 @@ BEGIN
             SELECT FROM "public"."act_hi_op_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_op_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -622,7 +622,7 @@ BEGIN
             SELECT FROM "public"."act_hi_identitylink" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -631,7 +631,7 @@ BEGIN
             SELECT FROM "public"."act_hi_comment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_comment'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -640,7 +640,7 @@ BEGIN
             SELECT FROM "public"."act_hi_attachment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_attachment'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -649,7 +649,7 @@ BEGIN
             SELECT FROM "public"."act_hi_dec_in" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -658,7 +658,7 @@ BEGIN
             SELECT FROM "public"."act_hi_dec_out" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -667,7 +667,7 @@ BEGIN
             SELECT FROM "public"."act_hi_decinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -676,8 +676,8 @@ BEGIN
             SELECT FROM "public"."act_ge_bytearray" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-              AND (t."id_" = ANY (o_named_15)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -686,7 +686,7 @@ BEGIN
             SELECT FROM "public"."act_ru_authorization" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_authorization'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -695,8 +695,8 @@ BEGIN
             SELECT FROM "public"."act_hi_procinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-              AND (t."id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_procinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -716,7 +716,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batch(timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 9fd8e8ad5144]';
+    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body a6e7d30ad975]';
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
@@ -750,121 +750,121 @@ BEGIN
             FROM "public"."act_hi_actinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_taskinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_varinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_detail" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_incident" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_ext_task_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_job_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_op_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_identitylink" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_comment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_attachment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_dec_in" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_dec_out" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_decinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_ge_bytearray" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-              AND (t."id_" = ANY (o_named_15)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_ru_authorization" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
             FROM "public"."act_hi_procinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-              AND (t."id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -879,12 +879,12 @@ BEGIN
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
       AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-      AND (t."root_proc_inst_id_" = ANY (v_keep)) IS NOT TRUE
-      AND (t."id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 03ea77252f5e]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body fc569fab0a0c]';
 
 -- history_undated: families that ended without a removal_time_; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_undated(p_as_of timestamptz, p_scope text)

@@ -16,6 +16,7 @@ COMMENT ON FUNCTION windrow_camunda7.task_metrics_cutoff(timestamptz, bigint) IS
     'Rows with a timestamp_ before this are due, in the zone of the application (UTC): the retention, never under 31968000 seconds, and the safety lag of 86400 seconds before p_as_of. [body f6e27ad251d8]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
+-- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- task_metrics_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
 -- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
@@ -95,22 +96,21 @@ BEGIN
         SELECT
             r."id_" AS key,
             CASE
-                WHEN bool_or(r."id_" = ANY (v_held)) THEN 'HELD'
+                WHEN bool_or(r."id_" IN (SELECT unnest(v_held))) THEN 'HELD'
             END AS reason
         FROM "public"."act_ru_task_meter_log" AS r
         WHERE r."timestamp_" >= p_from
           AND r."timestamp_" < p_to
           AND (
-              r."id_" = ANY (v_held)
+              r."id_" IN (SELECT unnest(v_held))
           )
         GROUP BY 1
     ) AS f;
-    -- NULL where nothing is kept: then no row is compared with an empty list.
-    o_keep := nullif(o_keep || v_held, '{}');
+    o_keep := o_keep || v_held;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_ru_task_meter_log in it first. [body acbe3faa97aa]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_ru_task_meter_log in it first. [body 7f27e3592bde]';
 
 -- task_metrics_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_batch(
@@ -150,7 +150,7 @@ BEGIN
     DELETE FROM "public"."act_ru_task_meter_log" AS t
     WHERE t."timestamp_" >= p_from
       AND t."timestamp_" < p_to
-      AND (t."id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_families := v_rows;
     o_rows[1] := v_rows;
@@ -172,7 +172,7 @@ BEGIN
             SELECT FROM "public"."act_ru_task_meter_log" AS t
             WHERE t."timestamp_" >= p_from
               AND t."timestamp_" < p_to
-              AND (t."id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_task_meter_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -184,7 +184,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_batch(timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what task_metrics_keep does not keep of the window from p_from to p_to: act_ru_task_meter_log. No transaction control, so it can be rolled back; task_metrics_step calls it. [body 4273bcf3755c]';
+    'Deletes, in the caller''s transaction, what task_metrics_keep does not keep of the window from p_from to p_to: act_ru_task_meter_log. No transaction control, so it can be rolled back; task_metrics_step calls it. [body f5de53b3a733]';
 
 -- task_metrics_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_count(
@@ -217,7 +217,7 @@ BEGIN
             FROM "public"."act_ru_task_meter_log" AS t
             WHERE t."timestamp_" >= p_from
               AND t."timestamp_" < p_to
-              AND (t."id_" = ANY (v_keep)) IS NOT TRUE
+              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         )
     ];
     SELECT count(*), min(t."timestamp_"), coalesce((array_agg(t."id_" ORDER BY t."timestamp_", t."id_"))[1:10], '{}')
@@ -225,11 +225,11 @@ BEGIN
     FROM "public"."act_ru_task_meter_log" AS t
     WHERE t."timestamp_" >= p_from
       AND t."timestamp_" < p_to
-      AND (t."id_" = ANY (v_keep)) IS NOT TRUE;
+      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body ffa3bc27c523]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 922ec5e2f688]';
 
 -- task_metrics_undated: families without a timestamp_; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_undated(p_as_of timestamptz, p_scope text)

@@ -246,7 +246,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "window-keeps-nothing",
         what: "a window of removal times takes what a hold keeps",
         postgres: &[edit(
-            "AND (t.\"root_proc_inst_id_\" = ANY (v_keep)) IS NOT TRUE",
+            "AND (t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep))) IS NOT TRUE",
             "AND true",
         )],
         mysql: &[edit("AND k1.id IS NULL;", ";")],
@@ -258,8 +258,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "window-null-root",
         what: "rows that name no root stay in a window where something is kept",
         postgres: &[edit(
-            "(t.\"root_proc_inst_id_\" = ANY (v_keep)) IS NOT TRUE",
-            "NOT (t.\"root_proc_inst_id_\" = ANY (v_keep))",
+            "(t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep))) IS NOT TRUE",
+            "NOT (t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep)))",
         )],
         mysql: &[edit(
             "AND k1.id IS NULL;",

@@ -12,6 +12,9 @@ GIB_FREE = awk '/MemAvailable/ { print int($$2 / 1048576) }' /proc/meminfo 2>/de
 GIB_SHM = df --output=avail -BG /dev/shm 2>/dev/null | tr -dc 0-9 || echo 0
 SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
+# Tests wait for servers most of the time.
+THREADS = RUST_TEST_THREADS=$$((2 * $$(nproc)))
+
 .PHONY: help setup demo demo-down test prove fmt generated generated-check bench build clean
 
 help: ## Show this list
@@ -34,12 +37,11 @@ test: setup ## Check formatting, lints and every test, on real servers
 	@.ci/servers
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
-	@# Tests wait for servers most of the time.
-	@TMPDIR=$(SCRATCH) RUST_TEST_THREADS=$$((2 * $$(nproc))) $(CARGO) test --quiet
+	@TMPDIR=$(SCRATCH) $(THREADS) $(CARGO) test --quiet
 
 prove: setup ## Attack the promises for about an hour: WORLDS=400 random specs and as many worlds of each kind, an end at every statement of a run in rules of every kind, then defects slipped into the SQL
 	@.ci/servers
-	@TMPDIR=$(SCRATCH) WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) WINDROW_TEST_STOPS=each $(CARGO) test --quiet --test it -- worlds:: oracle:: hostile:: crash::stops:: camunda::killed:: --nocapture
+	@TMPDIR=$(SCRATCH) $(THREADS) WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) WINDROW_TEST_STOPS=each $(CARGO) test --quiet --test it -- worlds:: oracle:: hostile:: crash::stops:: camunda::killed:: --nocapture
 	@TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it -- --ignored --exact prove::every_defect_is_noticed --nocapture
 
 generated: build ## Write generated/ and the JSON Schema anew

@@ -386,16 +386,13 @@ fn member_view(
         alone.extend(families.iter().map(|family| roots.missing(family, dialect)));
     }
     let mut predicates = alone.clone();
-    predicates.extend(
-        belongs
-            .iter()
-            .map(|column| format!("({}) IS NOT TRUE", among(&format!("t.{column}"), "v_keep"))),
-    );
+    let spares = |column: &str, list: &str| {
+        let stays = among(&format!("t.{column}"), list);
+        format!("({stays}) IS NOT TRUE")
+    };
+    predicates.extend(belongs.iter().map(|column| spares(column, "v_keep")));
     if !referrers.is_empty() {
-        predicates.push(format!(
-            "({}) IS NOT TRUE",
-            among(&format!("t.{key}"), &named)
-        ));
+        predicates.push(spares(&key, &named));
     }
     let found = (0..belongs.len())
         .map(|place| FoundView {

@@ -1857,7 +1857,7 @@ fn by_end(rule: &Rule) -> bool {
 /// Whether a batch of a rule takes whole families.
 fn takes_families(rule: &Rule) -> bool {
     let unit = rule.timed.as_ref().map(|timed| timed.unit);
-    by_end(rule) || matches!(unit, Some(Unit::Family { .. }))
+    by_end(rule) || unit == Some(Unit::Family)
 }
 
 fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {

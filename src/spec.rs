@@ -516,9 +516,10 @@ pub struct Limits {
     #[serde(default)]
     #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
     pub batch_families: Option<Spanned<i64>>,
-    /// Rows of one table in one transaction, of those that do not go by families.
+    /// Rows of one table in one transaction, of those that do not go by families. Left out: 5,000, and 20,000 in windows of
+    /// time on PostgreSQL.
     #[serde(default)]
-    #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 5_000))]
+    #[schemars(with = "i64", range(min = 1, max = 100_000), example = &10_000)]
     pub batch_rows: Option<Spanned<i64>>,
     /// Families in one run.
     #[serde(default)]

@@ -492,6 +492,10 @@ fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
             1..=100_000,
             diagnostics,
         ),
+        batch_rows: written
+            .batch_rows
+            .as_ref()
+            .map(|rows| names::count(Some(rows), 1, 1..=100_000, diagnostics)),
         run_families: names::count(
             written.run_families.as_ref(),
             10_000,

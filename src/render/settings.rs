@@ -93,6 +93,7 @@ pub(super) fn views(
 ) -> Vec<SettingView> {
     let Limits {
         batch_families,
+        batch_rows: _,
         run_families,
         run_rows,
         time_budget,
@@ -109,14 +110,12 @@ pub(super) fn views(
         back_off_max,
         suspend_after,
     } = rule.limits;
-    let families = |value| view("batch_families", "families", value, 1, 5_000);
-    let rows = |value| view("batch_rows", "rows", value, 1, 100_000);
+    let families = view("batch_families", "families", batch_families, 1, 5_000);
+    let rows = view("batch_rows", "rows", rule.batch_rows(dialect), 1, 100_000);
     let mut views = match (rule.timed.as_ref().map(|timed| timed.unit), &rule.single) {
-        (Some(Unit::Family { rows: of_window }), _) => {
-            vec![families(batch_families), rows(of_window)]
-        }
-        (None, None) => vec![families(batch_families)],
-        (Some(Unit::Window), _) | (None, Some(_)) => vec![rows(batch_families)],
+        (Some(Unit::Family), _) => vec![families, rows],
+        (None, None) => vec![families],
+        (Some(Unit::Window), _) | (None, Some(_)) => vec![rows],
     };
     views.extend([
         view("run_families", "families", run_families, 1, ANY),

@@ -184,7 +184,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|condition| dialect.condition_of(row, condition))
             .collect()
     };
-    let by_family = matches!(timed.unit, Unit::Family { .. });
+    let by_family = timed.unit == Unit::Family;
     let rootless = |row: &str| roots.missing(&roots.family_of(row, dialect), dialect);
     let at_window = |row: &str| {
         let mut found = conditions(row);
@@ -207,10 +207,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
         by_family,
-        window_rows: match timed.unit {
-            Unit::Window => rule.limits.batch_families,
-            Unit::Family { rows } => rows,
-        },
+        window_rows: rule.batch_rows(dialect),
         several: members.len() > 1,
         locks: members.len() > 1 || timed.ended.is_some(),
         first_time: "'4714-11-24 00:00:00 BC'",
@@ -380,7 +377,7 @@ fn member_view(
         true => vec![roots.family_of("t", dialect)],
         false => family.iter().map(|column| format!("t.{column}")).collect(),
     };
-    let by_family = matches!(timed.unit, Unit::Family { .. });
+    let by_family = timed.unit == Unit::Family;
     let mut alone = conditions.clone();
     if by_family {
         alone.extend(families.iter().map(|family| roots.missing(family, dialect)));

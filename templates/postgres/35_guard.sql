@@ -142,12 +142,16 @@ COMMENT ON FUNCTION {{ control }}.resume_rule(jsonb) IS
 --# create function {{ control }}.rule_paused
 CREATE OR REPLACE FUNCTION {{ control }}.rule_paused(p_rule text)
 RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('rule %s is %s', p.rule, {{ w::paused(c="p", reason="reason") }})
-    FROM {{ control }}.rule_pause AS p
-    WHERE p.rule = p_rule;
+BEGIN
+    RETURN (
+        SELECT format('rule %s is %s', p.rule, {{ w::paused(c="p", reason="reason") }})
+        FROM {{ control }}.rule_pause AS p
+        WHERE p.rule = p_rule
+    );
+END
 $windrow$;
 --# comment on function {{ control }}.rule_paused
 COMMENT ON FUNCTION {{ control }}.rule_paused(text) IS

@@ -311,19 +311,22 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.reap() IS
     'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT {{ control }}.reap(); [body @body@]';
 
--- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
+-- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
+-- plan, as in all that is asked before every batch.
 --# create function {{ control }}.is_own
 CREATE OR REPLACE FUNCTION {{ control }}.is_own(p_run bigint)
 RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT EXISTS (
+BEGIN
+    RETURN EXISTS (
         SELECT FROM {{ control }}.run AS r
         WHERE r.run_id = p_run
           AND r.status = 'running'
           AND r.backend_pid = pg_backend_pid()
     );
+END
 $windrow$;
 --# comment on function {{ control }}.is_own
 COMMENT ON FUNCTION {{ control }}.is_own(bigint) IS

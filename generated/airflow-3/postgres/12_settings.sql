@@ -117,7 +117,7 @@ FROM (
         (414, 'revoked_token', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (415, 'revoked_token', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (416, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (501, 'log', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (501, 'log', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (502, 'log', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (503, 'log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (504, 'log', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -133,7 +133,7 @@ FROM (
         (514, 'log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (515, 'log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (516, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (601, 'import_error', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (601, 'import_error', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (602, 'import_error', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (603, 'import_error', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (604, 'import_error', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -149,7 +149,7 @@ FROM (
         (614, 'import_error', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (615, 'import_error', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (616, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (701, 'job', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (701, 'job', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (702, 'job', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (703, 'job', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (704, 'job', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -165,7 +165,7 @@ FROM (
         (714, 'job', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (715, 'job', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (716, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (801, 'connection_test_request', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (801, 'connection_test_request', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (802, 'connection_test_request', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (803, 'connection_test_request', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (804, 'connection_test_request', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -277,7 +277,7 @@ BEGIN
             WHEN 'revoked_token.max_active_sessions' THEN 0
             WHEN 'revoked_token.max_old_snapshot' THEN 0
             WHEN 'revoked_token.ledger_days' THEN 400
-            WHEN 'log.batch_rows' THEN 5000
+            WHEN 'log.batch_rows' THEN 20000
             WHEN 'log.run_families' THEN 10000000
             WHEN 'log.run_rows' THEN 0
             WHEN 'log.time_budget' THEN 1800
@@ -293,7 +293,7 @@ BEGIN
             WHEN 'log.max_active_sessions' THEN 0
             WHEN 'log.max_old_snapshot' THEN 0
             WHEN 'log.ledger_days' THEN 400
-            WHEN 'import_error.batch_rows' THEN 5000
+            WHEN 'import_error.batch_rows' THEN 20000
             WHEN 'import_error.run_families' THEN 10000000
             WHEN 'import_error.run_rows' THEN 0
             WHEN 'import_error.time_budget' THEN 1800
@@ -309,7 +309,7 @@ BEGIN
             WHEN 'import_error.max_active_sessions' THEN 0
             WHEN 'import_error.max_old_snapshot' THEN 0
             WHEN 'import_error.ledger_days' THEN 400
-            WHEN 'job.batch_rows' THEN 5000
+            WHEN 'job.batch_rows' THEN 20000
             WHEN 'job.run_families' THEN 10000000
             WHEN 'job.run_rows' THEN 0
             WHEN 'job.time_budget' THEN 1800
@@ -325,7 +325,7 @@ BEGIN
             WHEN 'job.max_active_sessions' THEN 0
             WHEN 'job.max_old_snapshot' THEN 0
             WHEN 'job.ledger_days' THEN 400
-            WHEN 'connection_test_request.batch_rows' THEN 5000
+            WHEN 'connection_test_request.batch_rows' THEN 20000
             WHEN 'connection_test_request.run_families' THEN 10000000
             WHEN 'connection_test_request.run_rows' THEN 0
             WHEN 'connection_test_request.time_budget' THEN 1800
@@ -346,7 +346,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 50a8c9d7e4f6]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body fa7207f235ab]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

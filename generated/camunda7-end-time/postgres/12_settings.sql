@@ -116,7 +116,7 @@ FROM (
         (414, 'cleanup_log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (415, 'cleanup_log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (416, 'cleanup_log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (501, 'task_metrics', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (501, 'task_metrics', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (502, 'task_metrics', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (503, 'task_metrics', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (504, 'task_metrics', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -227,7 +227,7 @@ BEGIN
             WHEN 'cleanup_log.max_active_sessions' THEN 0
             WHEN 'cleanup_log.max_old_snapshot' THEN 0
             WHEN 'cleanup_log.ledger_days' THEN 400
-            WHEN 'task_metrics.batch_rows' THEN 5000
+            WHEN 'task_metrics.batch_rows' THEN 20000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.run_rows' THEN 0
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -248,7 +248,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 2725e4c487ef]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 6bb9c8d735b6]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

@@ -276,21 +276,24 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.reap() IS
     'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_camunda7_end_time.reap(); [body 67fa403f0fe5]';
 
--- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open.
+-- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
+-- plan, as in all that is asked before every batch.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.is_own(p_run bigint)
 RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT EXISTS (
+BEGIN
+    RETURN EXISTS (
         SELECT FROM windrow_camunda7_end_time.run AS r
         WHERE r.run_id = p_run
           AND r.status = 'running'
           AND r.backend_pid = pg_backend_pid()
     );
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.is_own(bigint) IS
-    'Whether run p_run is open and belongs to this session. [body 64f8b7d050bc]';
+    'Whether run p_run is open and belongs to this session. [body 047a4230b1e2]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)

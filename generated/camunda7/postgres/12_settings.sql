@@ -36,7 +36,7 @@ SELECT
     l.least_value::bigint, l.greatest_value::bigint, l.takes, s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'history', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (1, 'history', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (2, 'history', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (3, 'history', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (4, 'history', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -52,7 +52,7 @@ FROM (
         (14, 'history', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (15, 'history', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
         (16, 'history', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (101, 'task_metrics', 'batch_rows', 'rows', 5000, 1, 100000, '1 to 100000 rows'),
+        (101, 'task_metrics', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (102, 'task_metrics', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (103, 'task_metrics', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (104, 'task_metrics', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -83,7 +83,7 @@ BEGIN
     RETURN coalesce(
         (SELECT s.value FROM windrow_camunda7.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
-            WHEN 'history.batch_rows' THEN 5000
+            WHEN 'history.batch_rows' THEN 20000
             WHEN 'history.run_families' THEN 10000000
             WHEN 'history.run_rows' THEN 0
             WHEN 'history.time_budget' THEN 1800
@@ -99,7 +99,7 @@ BEGIN
             WHEN 'history.max_active_sessions' THEN 0
             WHEN 'history.max_old_snapshot' THEN 0
             WHEN 'history.ledger_days' THEN 400
-            WHEN 'task_metrics.batch_rows' THEN 5000
+            WHEN 'task_metrics.batch_rows' THEN 20000
             WHEN 'task_metrics.run_families' THEN 10000000
             WHEN 'task_metrics.run_rows' THEN 0
             WHEN 'task_metrics.time_budget' THEN 1800
@@ -120,7 +120,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_rows''); [body 704b2cda610d]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_rows''); [body 747bfca9b5ae]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

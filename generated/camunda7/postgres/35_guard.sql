@@ -124,15 +124,19 @@ COMMENT ON FUNCTION windrow_camunda7.resume_rule(jsonb) IS
 -- rule_paused: why a rule is passed over.
 CREATE OR REPLACE FUNCTION windrow_camunda7.rule_paused(p_rule text)
 RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('rule %s is %s', p.rule, format('paused by %s since %s: %s', p.paused_by, to_char(p.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p.reason, 'no reason given')))
-    FROM windrow_camunda7.rule_pause AS p
-    WHERE p.rule = p_rule;
+BEGIN
+    RETURN (
+        SELECT format('rule %s is %s', p.rule, format('paused by %s since %s: %s', p.paused_by, to_char(p.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p.reason, 'no reason given')))
+        FROM windrow_camunda7.rule_pause AS p
+        WHERE p.rule = p_rule
+    );
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.rule_paused(text) IS
-    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body 57be6355665f]';
+    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body 226b22e75be5]';
 
 -- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
 CREATE OR REPLACE FUNCTION windrow_camunda7.note_refusal(p_reason text)

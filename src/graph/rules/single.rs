@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::retention::retention;
 use super::timed;
-use super::{DAY, Family, archive, conditions, end_time, missing, reports, root};
+use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{
@@ -66,7 +66,7 @@ pub(super) fn rule(
     };
     let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
-    let limits = timed::row_limits(&rule.limits, diagnostics);
+    let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let (single, first, retention) = resolved?;
     let root = root?;

@@ -10,12 +10,9 @@ use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{
-    Limits, Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names,
+    Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names,
 };
 use crate::spec::{self, Spec, Strategy, Text, grammar};
-
-/// Rows of one table in one transaction.
-const BATCH_ROWS: i64 = 5_000;
 
 /// Resolves a rule of the strategy `removal-time` or `age`.
 pub(super) fn rule(
@@ -107,7 +104,7 @@ pub(super) fn rule(
     let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     check_unit(rule, root, &members, diagnostics);
-    let (unit, limits) = unit(rule, diagnostics);
+    let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let kept = kept?;
     Some(Rule {
@@ -120,7 +117,7 @@ pub(super) fn rule(
         last: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
-            unit,
+            unit: if by_family(rule) { Unit::Family } else { Unit::Window },
             members,
             ended,
             references,
@@ -152,15 +149,6 @@ fn family_column<'a>(
     (*column != key.name).then_some(column)
 }
 
-/// What one transaction takes, and how much of it.
-fn unit(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) -> (Unit, Limits) {
-    if !by_family(rule) {
-        return (Unit::Window, row_limits(&rule.limits, diagnostics));
-    }
-    let rows = batch_rows(&rule.limits, diagnostics);
-    (Unit::Family { rows }, limits(&rule.limits, diagnostics))
-}
-
 /// Whether one transaction of the rule takes whole families.
 fn by_family(rule: &spec::Rule) -> bool {
     let unit = rule.unit.as_ref().map(Spanned::get_ref);
@@ -188,19 +176,6 @@ fn check_unit(
             "name the columns: `tables = [\"table: column that names the root\", …]`, or leave `unit` out",
         ));
     }
-}
-
-/// The limits of a rule whose rows do not go by families.
-pub(super) fn row_limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
-    Limits {
-        batch_families: batch_rows(written, diagnostics),
-        ..limits(written, diagnostics)
-    }
-}
-
-fn batch_rows(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> i64 {
-    let written = written.batch_rows.as_ref();
-    names::count(written, BATCH_ROWS, 1..=100_000, diagnostics)
 }
 
 /// What only rules by time have, where a rule goes by the end of its families.

@@ -36,6 +36,11 @@ fn agree(unit: Unit) {
 /// What an operator may do with the history, and what is said of it.
 fn story(unit: Unit, dialect: Dialect) -> Vec<(String, Value)> {
     let mut camunda = unit.history(dialect);
+    // The samples of what stays follow the windows, whose size is a server's own matter.
+    camunda.call(
+        "set_setting",
+        json!({"rule": "history", "name": "batch_rows", "value": 5_000}),
+    );
     // A whole family that is held, and one that is purged before its time; a sub-instance that is not a root.
     let some = |camunda: &mut Camunda, which: &str| {
         camunda.texts(&format!(

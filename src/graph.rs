@@ -132,6 +132,8 @@ pub struct Edge {
     pub action: Action,
     /// Whether it is the parent that names the row, so that one which no parent names is no orphan.
     pub alone: bool,
+    /// Whether a foreign key that deletes the row with its parent may be left to do so, where the server says that it does.
+    pub cascades: bool,
 }
 
 /// What becomes of a row that names a row which is due.

@@ -567,6 +567,7 @@ fn link_edge(rule: &Rule, link: &Link) -> Edge {
         none: None,
         action: Action::Delete,
         alone: false,
+        cascades: false,
     }
 }
 

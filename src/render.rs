@@ -16,6 +16,7 @@ use crate::graph::{
 };
 use crate::plan::{self, IndexNeed, Plan, Purge, Step};
 use archive::ArchiveView;
+use cascade::CascadeView;
 use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
@@ -26,6 +27,7 @@ use via::ViaView;
 
 mod above;
 mod archive;
+mod cascade;
 mod keeps;
 mod last;
 pub mod monitoring;
@@ -1228,8 +1230,11 @@ struct RuleView {
     lets_go: bool,
     /// The roots that stay whatever their age.
     newest: Option<NewestView>,
-    /// Whether a table's rows are found through their parents'.
-    via: bool,
+    /// Whether a batch looks before it deletes whether something may keep rows: it needs to know that early.
+    watches: bool,
+    /// Whether some deletions are left to foreign keys, and the tables at which these point, between commas.
+    cascades: bool,
+    cascading: String,
     twins: Vec<TwinView>,
     /// Whether keys are written without quotes in a JSON document.
     key_is_number: bool,
@@ -1293,6 +1298,8 @@ struct CollectView {
     edges: Vec<EdgeView>,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
     joined: bool,
+    /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.
+    users: String,
 }
 
 #[derive(Serialize)]
@@ -1313,6 +1320,8 @@ struct StepView {
     /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
     collected: String,
     archive: Option<ArchiveView>,
+    /// The foreign key to which its deletion is left, where the catalog has that.
+    cascade: Option<CascadeView>,
 }
 
 /// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
@@ -1973,6 +1982,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 .map_or(String::new(), |key| dialect.ident(&key.name)),
             collected: collected(graph, purge, step),
             archive: archive::view(graph, rule, step.table, dialect),
+            cascade: cascade::view(graph, rule, step, dialect),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
@@ -2009,6 +2019,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                     .map(|edge| edge_view(graph, rule, edge, dialect))
                     .collect(),
                 joined: between(graph, rule, *id, dialect).is_some(),
+                users: cascade::users(graph, purge, &steps, *id),
             }
         })
         .collect();
@@ -2162,7 +2173,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         level_columns: level_columns.join(", "),
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
-        via: steps.iter().any(|step| step.edges.len() > step.plain.len()),
+        watches: steps.iter().any(|step| step.cascade.is_some() || step.edges.len() > step.plain.len()),
+        cascades: steps.iter().any(|step| step.cascade.is_some()),
+        cascading: cascade::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::views(graph, purge, dialect),
         lets_go: !purge.releases.is_empty(),
@@ -3013,6 +3026,7 @@ mod tests {
             key: String::new(),
             collected: String::new(),
             archive: None,
+            cascade: None,
             plain: Vec::new(),
             edges: vec![
                 edge("a", "w"),

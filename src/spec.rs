@@ -126,14 +126,15 @@ pub struct Table {
     pub unique: Vec<Text>,
     /// What a row belongs to: `column [type] -> table.column [unless value]`. With `restrict` at the end it does not
     /// belong to that row but keeps it, and its whole family, for as long as it is there. With `set null` it stays when that
-    /// row goes, and the column is set to NULL before. With `or alone` it is the other row that names this one, by any of
+    /// row goes, and the column is set to NULL before. With `cascade` a batch on PostgreSQL leaves the row to its foreign key, where
+    /// that deletes it, and counts what it has deleted. With `or alone` it is the other row that names this one, by any of
     /// its columns, and a row that none names is no orphan. A key of several columns is named
     /// `column, column -> table(column, column)`.
     #[serde(default)]
     #[schemars(
         with = "Vec<String>",
         inner(regex(pattern = r"->.+(\..+|\(.+\))")),
-        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "id -> parent.blob_id or alone"]
+        example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "noted_id -> parent.id cascade", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Text>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.

@@ -8,7 +8,7 @@ use windrow::demo::dolphinscheduler::FAMILIES_SETTING;
 
 use crate::report::Report;
 use crate::system::{INSTALLED, System, digest, timed};
-use crate::{ROUNDS, data};
+use crate::{PAIRS, ROUNDS, data};
 
 /// Rows per CPU second beside the statements of the engine, and beside the limit.
 const ENGINE_BAR: f64 = 10.0;
@@ -91,9 +91,9 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "('{}'::timestamptz AT TIME ZONE 'UTC' - interval '1 hour')",
         system.as_of
     );
-    let (mut ours, mut large, mut held, mut limits, mut engines) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut rows, mut batches, mut large_batches, mut held_rows) = (0, 0, 0, 0);
+    let (mut ours, mut limits, mut held, mut engines) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut batches, mut held_rows) = (0, 0, 0);
     let call = format!(
         "CALL {}.run('{}')",
         system.control,
@@ -107,36 +107,13 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         ensure!(answer["status"] == "done", "the run ended with {answer}");
         Ok((times, answer))
     };
-    for round in 0..ROUNDS {
+    for round in 0..PAIRS {
         let mut client = system.fresh(INSTALLED)?;
         let (times, answer) = run(&mut client)?;
         rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
         batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
         let left = digest(&mut client, &TABLES)?;
         ours.push(times);
-
-        let mut client = system.fresh(INSTALLED)?;
-        let setting = json!({"rule": "history", "name": "batch_rows", "value": 100_000});
-        let set = format!("SELECT {}.set_setting('{setting}')", system.control);
-        client.query_one(&set, &[])?;
-        let (times, answer) = run(&mut client)?;
-        large_batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
-        ensure!(
-            left == digest(&mut client, &TABLES)?,
-            "larger batches left something else"
-        );
-        large.push(times);
-
-        let mut client = system.fresh(INSTALLED)?;
-        client.batch_execute(&format!(
-            "INSERT INTO {}.hold (rule, key, reason)
-             SELECT 'history', id_, 'measured' FROM act_hi_procinst WHERE id_ = root_proc_inst_id_ ORDER BY md5(id_) LIMIT {HOLDS}",
-            system.control
-        ))?;
-        let (times, answer) = run(&mut client)?;
-        held_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
-        ensure!(held_rows < rows, "nothing was held");
-        held.push(times);
 
         let mut client = system.fresh(INSTALLED)?;
         let script: String = TABLES
@@ -152,6 +129,20 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             "windrow left {left:?}, the limit {expected:?}"
         );
         limits.push(times);
+
+        if round >= ROUNDS {
+            continue;
+        }
+        let mut client = system.fresh(INSTALLED)?;
+        client.batch_execute(&format!(
+            "INSERT INTO {}.hold (rule, key, reason)
+             SELECT 'history', id_, 'measured' FROM act_hi_procinst WHERE id_ = root_proc_inst_id_ ORDER BY md5(id_) LIMIT {HOLDS}",
+            system.control
+        ))?;
+        let (times, answer) = run(&mut client)?;
+        held_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
+        ensure!(held_rows < rows, "nothing was held");
+        held.push(times);
 
         // Once is enough: it takes minutes, and the bar is far away.
         if round == 0 {
@@ -170,8 +161,6 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         rows,
         &ours,
     );
-    let larger = format!("removal time: windrow, {large_batches} batches");
-    report.variant(&larger, rows, &large);
     let some_held = format!("removal time: windrow, {HOLDS} families on hold");
     report.variant(&some_held, held_rows, &held);
     let limit = "removal time: one DELETE per table, one transaction";
@@ -180,12 +169,6 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     report.variant(engine, rows, &engines);
     let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
     report.ratio(limit, &cpu(&ours), &cpu(&limits), Some(LIMIT_BAR));
-    report.ratio(
-        &format!("{larger}, to {limit}"),
-        &cpu(&large),
-        &cpu(&limits),
-        None,
-    );
     report.ratio(engine, &cpu(&ours), &cpu(&engines), Some(ENGINE_BAR));
     // What stays for a hold took no time to delete.
     let as_many = held_rows as f64 / rows as f64;

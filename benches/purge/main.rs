@@ -39,6 +39,9 @@ use report::{LIVE_RANKS, Report, median, percentile};
 
 const ROUNDS: usize = 3;
 
+/// Rounds where a bar is near: what the same run takes differs by a quarter where others use the machine, too.
+const PAIRS: usize = 7;
+
 /// How often the progress of a run is read: several times within a batch.
 const POLL: Duration = Duration::from_millis(4);
 

@@ -88,6 +88,7 @@ fn of_edge(edge: &mut Edge) -> Vec<&mut String> {
         none: _,
         action: _,
         alone: _,
+        cascades: _,
     } = edge;
     let mut found = vec![&mut column.name, &mut parent_column.name];
     for (column, named) in further {

@@ -587,11 +587,12 @@ fn edge(
         further: pairs,
         none,
         action: match edge.action {
-            ActionText::Delete => Action::Delete,
+            ActionText::Delete | ActionText::Cascade => Action::Delete,
             ActionText::Restrict => Action::Restrict,
             ActionText::SetNull => Action::SetNull,
         },
         alone: edge.alone,
+        cascades: edge.action == ActionText::Cascade,
     })
 }
 

@@ -19,8 +19,8 @@ pub struct ColumnText {
     pub kind: Option<Text>,
 }
 
-/// `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or
-/// `column, column -> table(column, column) [restrict | set null]`.
+/// `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone]`, or
+/// `column, column -> table(column, column) [restrict | set null | cascade]`.
 #[derive(Clone, Debug)]
 pub struct EdgeText {
     /// The child's columns; at least one.
@@ -53,6 +53,8 @@ pub struct EndTimeText {
 pub enum ActionText {
     /// None: the row goes with its parent.
     Delete,
+    /// `cascade`: likewise, by its foreign key.
+    Cascade,
     /// `restrict`: it keeps its parent.
     Restrict,
     /// `set null`: it lets go of its parent and stays.
@@ -126,7 +128,7 @@ pub enum FigureText {
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
                     `unless value` if a value means no parent, \
                     or `a, b -> table(a, b)` for several columns, `restrict` if a row keeps its parent instead of going with it, \
-                    `set null` if it stays without it, \
+                    `set null` if it stays without it, `cascade` if a foreign key deletes it with its parent, \
                     and `or alone` if it is the parent that names the row";
 
 const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
@@ -182,7 +184,7 @@ pub fn end_time(text: &str, whole: &Text) -> Result<EndTimeText, Box<Diagnostic>
     })
 }
 
-/// Reads `column [type] -> table.column [unless value] [restrict | set null | or alone]`, or the form of several columns.
+/// Reads `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone]`, or the form of several columns.
 pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     let mut cursor = Cursor::new(text, whole, EDGE)?;
     let edge = cursor.edge(Cursor::column)?;
@@ -193,6 +195,8 @@ pub fn edge(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
             return Err(cursor.expected("`null`"));
         }
         ActionText::SetNull
+    } else if edge.none.is_none() && cursor.take_word("cascade") {
+        ActionText::Cascade
     } else {
         ActionText::Delete
     };
@@ -649,6 +653,15 @@ mod tests {
             Some(NoneText::Integer(-1))
         );
         assert_eq!(edge.action, ActionText::Restrict);
+    }
+
+    #[test]
+    fn a_foreign_key_may_be_the_one_that_deletes() {
+        let cascading = read("\"a, b -> t(c, d) cascade\"", edge).expect("an edge");
+        assert_eq!(cascading.action, ActionText::Cascade);
+        // A foreign key knows no value but NULL that names nothing.
+        let mistake = read("\"a -> t.b unless 0 cascade\"", edge).expect_err("a mistake");
+        assert_eq!(mistake.1, "expected the end here");
     }
 
     #[test]

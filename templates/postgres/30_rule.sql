@@ -687,8 +687,13 @@ DECLARE
 {%- if rule.archives %}
     v_kept      bigint;
 {%- endif %}
-{%- if rule.via %}
+{%- if rule.watches %}
     v_watched   boolean;  -- whether a trigger or a rule may keep rows
+{%- endif %}
+{%- if rule.cascades %}
+    v_left      integer[];  -- the tables whose rows are left to foreign keys, by their places in o_rows
+    v_tables    oid[];
+    v_counted   bigint[];  -- what the server has counted of them in this session
 {%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
@@ -706,14 +711,53 @@ BEGIN
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
-{%- if rule.via %}
+{%- if rule.watches %}
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched := {{ w::watched(rule=rule) }};
 {%- endif %}
+{%- if rule.cascades %}
+
+    -- Where a foreign key cascades, the server looks for the rows of a table with every row that they may name, whatever went
+    -- before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the server counts what it
+    -- deletes. The keys stay as they are until this batch ends.
+    LOCK TABLE {{ rule.cascading }} IN ROW EXCLUSIVE MODE;
+    SELECT coalesce(array_agg(e.place), '{}'), array_agg(e.child), array_agg(pg_stat_get_xact_tuples_deleted(e.child))
+    INTO v_left, v_tables, v_counted
+    FROM (
+        VALUES
+{%- for step in rule.steps | filter(attribute="cascade") %}
+            ({{ step.position }}, {{ step.table_class }}::regclass, {{ step.cascade.parent_class }}::regclass, ARRAY[{{ step.cascade.columns }}]){% if not loop.last %},{% endif %}
+{%- endfor %}
+    ) AS e(place, child, parent, columns)
+    WHERE NOT v_watched
+      AND current_setting('track_counts')::boolean
+      AND current_setting('session_replication_role') <> 'replica'
+      AND EXISTS (
+          SELECT FROM pg_constraint AS c
+          JOIN pg_trigger AS g ON g.tgconstraint = c.oid AND g.tgrelid = c.confrelid AND g.tgtype & 8 = 8 AND g.tgenabled IN ('A', 'O')
+          WHERE c.contype = 'f'
+            AND c.conrelid = e.child
+            AND c.confrelid = e.parent
+            AND c.confdeltype = 'c'
+            AND e.columns = ARRAY(
+                SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
+                FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+                JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
+                JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+                ORDER BY 1
+            )
+      );
+{%- endif %}
 
 {%- for collect in rule.collects %}
+{%- if collect.users %}
+    IF NOT v_left @> ARRAY[{{ collect.users }}] THEN
+        {{ w::collect(collect=collect) | indent }}
+    END IF;
+{%- else %}
     {{ w::collect(collect=collect) }}
+{%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
 
@@ -751,8 +795,15 @@ BEGIN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
+{%- if rule.cascades %}
 
-{% if not rule.via %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    -- What the foreign keys have deleted.
+    FOR v_at IN 1..cardinality(v_left) LOOP
+        o_rows[v_left[v_at]] := pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];
+    END LOOP;
+{%- endif %}
+
+{% if not rule.watches %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF {{ w::watched(rule=rule) }} THEN
 {%- else %}    IF v_watched THEN
 {%- endif %}

@@ -477,6 +477,17 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
 {#- The deletion from one table, counted. -#}
 {% macro delete_step(step) -%}
 -- {{ step.why }}
+{%- if step.cascade %}
+    IF {{ step.position }} <> ALL (v_left) THEN
+        {{ self::delete_rows(step=step) | trim_start | indent }}
+    END IF;
+{%- else %}
+    {{ self::delete_rows(step=step) | trim_start }}
+{%- endif %}
+{%- endmacro delete_step %}
+
+{#- The deletion from one table, and how many rows it took. -#}
+{% macro delete_rows(step) -%}
 {%- for edge in step.edges %}
 {%- if edge.near %}
     -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
@@ -520,7 +531,7 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
 {%- endif %}
 {%- endfor %}
     o_rows[{{ step.position }}] := v_rows;
-{%- endmacro delete_step %}
+{%- endmacro delete_rows %}
 
 {#- Whether a trigger or a rule of one of the tables may keep rows without a word. -#}
 {% macro watched(rule) -%}

@@ -241,6 +241,9 @@ fn the_generated_worlds_are_odd_enough() {
                 ));
                 count(format!("edges of {} columns", edge.columns.len()));
                 count(format!("zero: {}", edge.zero));
+                if edge.cascade {
+                    count(format!("left to a foreign key: {:?}", edge.key));
+                }
                 let child = table.at(edge.columns[0]).kind;
                 let parent = plan.tables[edge.parent].at(edge.parent_columns[0]).kind;
                 count(format!("{parent:?} named by {child:?}"));
@@ -283,6 +286,9 @@ fn the_generated_worlds_are_odd_enough() {
         "Restrict, foreign key: true",
         "SetNull, foreign key: true",
         "edges of 2 columns",
+        "left to a foreign key: None",
+        "left to a foreign key: Some(\"CASCADE\")",
+        "left to a foreign key: Some(\"NO ACTION\")",
     ] {
         assert!(
             seen.get(what).is_some_and(|count| *count >= 10),

@@ -68,7 +68,7 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting_log (
 CREATE OR REPLACE DEFINER = `windrow_airflow_3_owner` SQL SECURITY INVOKER VIEW windrow_airflow_3.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
 SELECT l.position, l.rule, l.name, COALESCE(s.value, l.spec_value), l.unit, l.spec_value, l.least_value, l.greatest_value, l.takes, s.changed_by, s.changed_at
 FROM (
-    SELECT 1 AS position, 'dag_runs' AS rule, 'batch_families' AS name, 'families' AS unit, 100 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
+    SELECT 1 AS position, 'dag_runs' AS rule, 'batch_families' AS name, 'families' AS unit, 150 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
     SELECT 2 AS position, 'dag_runs' AS rule, 'run_families' AS name, 'families' AS unit, 10000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 3 AS position, 'dag_runs' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
     SELECT 4 AS position, 'dag_runs' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
@@ -203,12 +203,12 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body d4d13221f6ae]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 1e57342ede91]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE CONCAT(p_rule, '.', p_name)
-            WHEN 'dag_runs.batch_families' THEN 100
+            WHEN 'dag_runs.batch_families' THEN 150
             WHEN 'dag_runs.run_families' THEN 10000
             WHEN 'dag_runs.run_rows' THEN 0
             WHEN 'dag_runs.time_budget' THEN 1800

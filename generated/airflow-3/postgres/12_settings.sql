@@ -36,7 +36,7 @@ SELECT
     l.least_value::bigint, l.greatest_value::bigint, l.takes, s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'dag_runs', 'batch_families', 'families', 100, 1, 5000, '1 to 5000 families'),
+        (1, 'dag_runs', 'batch_families', 'families', 150, 1, 5000, '1 to 5000 families'),
         (2, 'dag_runs', 'run_families', 'families', 10000, 1, 999999999999999999, '1 or more families'),
         (3, 'dag_runs', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
         (4, 'dag_runs', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
@@ -196,7 +196,7 @@ BEGIN
     RETURN coalesce(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
-            WHEN 'dag_runs.batch_families' THEN 100
+            WHEN 'dag_runs.batch_families' THEN 150
             WHEN 'dag_runs.run_families' THEN 10000
             WHEN 'dag_runs.run_rows' THEN 0
             WHEN 'dag_runs.time_budget' THEN 1800
@@ -346,7 +346,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body fa7207f235ab]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 691355e6d539]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.

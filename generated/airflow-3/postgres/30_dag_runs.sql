@@ -531,6 +531,9 @@ DECLARE
     v_rows      bigint;
     v_more      bigint;
     v_watched   boolean;  -- whether a trigger or a rule may keep rows
+    v_left      integer[];  -- the tables whose rows are left to foreign keys, by their places in o_rows
+    v_tables    oid[];
+    v_counted   bigint[];  -- what the server has counted of them in this session
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -576,14 +579,54 @@ BEGIN
               OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
           )
     );
-    k_task_instance := ARRAY(
-        SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (o_members)
-        ORDER BY 1
-    );
-    k_task_instance_history := ARRAY(
-        SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-        ORDER BY 1
-    );
+
+    -- Where a foreign key cascades, the server looks for the rows of a table with every row that they may name, whatever went
+    -- before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the server counts what it
+    -- deletes. The keys stay as they are until this batch ends.
+    LOCK TABLE "public"."task_instance", "public"."task_instance_history" IN ROW EXCLUSIVE MODE;
+    SELECT coalesce(array_agg(e.place), '{}'), array_agg(e.child), array_agg(pg_stat_get_xact_tuples_deleted(e.child))
+    INTO v_left, v_tables, v_counted
+    FROM (
+        VALUES
+            (6, '"public"."hitl_detail"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
+            (7, '"public"."rendered_task_instance_fields"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
+            (8, '"public"."hitl_detail_history"'::regclass, '"public"."task_instance_history"'::regclass, ARRAY['ti_history_id -> task_instance_id']),
+            (9, '"public"."task_instance_history"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
+            (10, '"public"."task_instance_note"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
+            (11, '"public"."task_map"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
+            (12, '"public"."task_reschedule"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
+            (13, '"public"."xcom"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id'])
+    ) AS e(place, child, parent, columns)
+    WHERE NOT v_watched
+      AND current_setting('track_counts')::boolean
+      AND current_setting('session_replication_role') <> 'replica'
+      AND EXISTS (
+          SELECT FROM pg_constraint AS c
+          JOIN pg_trigger AS g ON g.tgconstraint = c.oid AND g.tgrelid = c.confrelid AND g.tgtype & 8 = 8 AND g.tgenabled IN ('A', 'O')
+          WHERE c.contype = 'f'
+            AND c.conrelid = e.child
+            AND c.confrelid = e.parent
+            AND c.confdeltype = 'c'
+            AND e.columns = ARRAY(
+                SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
+                FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+                JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
+                JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+                ORDER BY 1
+            )
+      );
+    IF NOT v_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
+        k_task_instance := ARRAY(
+            SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (o_members)
+            ORDER BY 1
+        );
+    END IF;
+    IF NOT v_left @> ARRAY[8, 9] THEN
+        k_task_instance_history := ARRAY(
+            SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+            ORDER BY 1
+        );
+    END IF;
     k_asset_partition_dag_run := ARRAY(
         SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (o_members)
         ORDER BY 1
@@ -635,86 +678,102 @@ BEGIN
     o_rows[5] := v_rows;
 
     -- hitl_detail: rows belong to task_instance.
-    DELETE FROM "public"."hitl_detail" AS t
-    WHERE t."ti_id" = ANY (k_task_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := v_rows;
+    IF 6 <> ALL (v_left) THEN
+        DELETE FROM "public"."hitl_detail" AS t
+        WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := v_rows;
+    END IF;
 
     -- rendered_task_instance_fields: rows belong to task_instance.
-    DELETE FROM "public"."rendered_task_instance_fields" AS t
-    USING "public"."task_instance" AS p
-    WHERE p."id" = ANY (k_task_instance)
-      AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'rendered_task_instance_fields'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    IF 7 <> ALL (v_left) THEN
+        DELETE FROM "public"."rendered_task_instance_fields" AS t
+        USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance)
+          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        -- Looked for while the rows are there that they name.
+        IF v_watched AND EXISTS (
+            SELECT FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'rendered_task_instance_fields'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        o_rows[7] := v_rows;
     END IF;
-    o_rows[7] := v_rows;
 
     -- hitl_detail_history: rows belong to task_instance_history.
-    DELETE FROM "public"."hitl_detail_history" AS t
-    WHERE t."ti_history_id" = ANY (k_task_instance_history);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := v_rows;
+    IF 8 <> ALL (v_left) THEN
+        DELETE FROM "public"."hitl_detail_history" AS t
+        WHERE t."ti_history_id" = ANY (k_task_instance_history);
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := v_rows;
+    END IF;
 
     -- task_instance_history: rows belong to task_instance.
-    DELETE FROM "public"."task_instance_history" AS t
-    WHERE t."task_instance_id" = ANY (k_task_instance_history);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance_history'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    IF 9 <> ALL (v_left) THEN
+        DELETE FROM "public"."task_instance_history" AS t
+        WHERE t."task_instance_id" = ANY (k_task_instance_history);
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        -- Looked for while the rows are there that they name.
+        IF v_watched AND EXISTS (
+            SELECT FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance_history'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        o_rows[9] := v_rows;
     END IF;
-    o_rows[9] := v_rows;
 
     -- task_instance_note: rows belong to task_instance.
-    DELETE FROM "public"."task_instance_note" AS t
-    WHERE t."ti_id" = ANY (k_task_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := v_rows;
+    IF 10 <> ALL (v_left) THEN
+        DELETE FROM "public"."task_instance_note" AS t
+        WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := v_rows;
+    END IF;
 
     -- task_map: rows belong to task_instance.
-    DELETE FROM "public"."task_map" AS t
-    USING "public"."task_instance" AS p
-    WHERE p."id" = ANY (k_task_instance)
-      AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'task_map'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    IF 11 <> ALL (v_left) THEN
+        DELETE FROM "public"."task_map" AS t
+        USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance)
+          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        -- Looked for while the rows are there that they name.
+        IF v_watched AND EXISTS (
+            SELECT FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'task_map'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        o_rows[11] := v_rows;
     END IF;
-    o_rows[11] := v_rows;
 
     -- task_reschedule: rows belong to task_instance.
-    DELETE FROM "public"."task_reschedule" AS t
-    WHERE t."ti_id" = ANY (k_task_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[12] := v_rows;
+    IF 12 <> ALL (v_left) THEN
+        DELETE FROM "public"."task_reschedule" AS t
+        WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := v_rows;
+    END IF;
 
     -- xcom: rows belong to task_instance.
-    DELETE FROM "public"."xcom" AS t
-    USING "public"."task_instance" AS p
-    WHERE p."id" = ANY (k_task_instance)
-      AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'xcom'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    IF 13 <> ALL (v_left) THEN
+        DELETE FROM "public"."xcom" AS t
+        USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance)
+          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        -- Looked for while the rows are there that they name.
+        IF v_watched AND EXISTS (
+            SELECT FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'xcom'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        o_rows[13] := v_rows;
     END IF;
-    o_rows[13] := v_rows;
 
     -- task_instance: rows belong to dag_run.
     DELETE FROM "public"."task_instance" AS t
@@ -757,6 +816,11 @@ BEGIN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'dag_run'
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
+
+    -- What the foreign keys have deleted.
+    FOR v_at IN 1..cardinality(v_left) LOOP
+        o_rows[v_left[v_at]] := pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];
+    END LOOP;
 
     IF v_watched THEN
         IF EXISTS (
@@ -843,7 +907,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 728e6fb62ff2]';
+    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 3326db930627]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)

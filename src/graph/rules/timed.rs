@@ -9,9 +9,7 @@ use super::stamp::{self, Around, stamps};
 use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{
-    Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names,
-};
+use crate::graph::{Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names};
 use crate::spec::{self, Spec, Strategy, Text, grammar};
 
 /// Resolves a rule of the strategy `removal-time` or `age`.
@@ -117,7 +115,11 @@ pub(super) fn rule(
         last: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
-            unit: if by_family(rule) { Unit::Family } else { Unit::Window },
+            unit: if by_family(rule) {
+                Unit::Family
+            } else {
+                Unit::Window
+            },
             members,
             ended,
             references,

@@ -118,6 +118,8 @@ pub(crate) struct Edge {
     pub(crate) zero: bool,
     /// ON DELETE of the foreign key, if there is one.
     pub(crate) key: Option<&'static str>,
+    /// Whether the spec leaves its rows to a foreign key, whatever that does.
+    pub(crate) cascade: bool,
 }
 
 /// A table. Its first column tells its rows apart, and the spec knows nothing of it.
@@ -315,6 +317,7 @@ impl Plan {
     fn edge(&self, table: &Table, edge: &Edge) -> String {
         let parent = &self.tables[edge.parent];
         let action = match edge.action {
+            Action::Delete if edge.cascade => " cascade",
             Action::Delete => "",
             Action::SetNull => " set null",
             Action::Restrict => " restrict",
@@ -634,6 +637,7 @@ fn families(tables: &mut Vec<Table>, names: &mut Vec<&str>, random: &mut SmallRn
                 action: Action::Delete,
                 zero: false,
                 key: Some(any(&["NO ACTION", "CASCADE"], random)),
+                cascade: false,
             });
         }
         Hierarchy::Own(above)
@@ -687,6 +691,7 @@ fn relation(tables: &mut Vec<Table>, names: &mut Vec<&str>, random: &mut SmallRn
             zero: false,
             key: (!wide && random.random_bool(0.4))
                 .then(|| any(&["NO ACTION", "CASCADE", "SET NULL"], random)),
+            cascade: random.random_bool(0.5),
         });
         column
     });
@@ -782,6 +787,7 @@ fn edge(
         action,
         zero,
         key,
+        cascade: action == Action::Delete && !zero && random.random_bool(0.5),
     }
 }
 

@@ -1232,8 +1232,7 @@ struct RuleView {
     newest: Option<NewestView>,
     /// Whether a batch looks before it deletes whether something may keep rows: it needs to know that early.
     watches: bool,
-    /// Whether some deletions are left to foreign keys, and the tables at which these point, between commas.
-    cascades: bool,
+    /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     cascading: String,
     twins: Vec<TwinView>,
     /// Whether keys are written without quotes in a JSON document.
@@ -2174,7 +2173,6 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         watches: steps.iter().any(|step| step.cascade.is_some() || step.edges.len() > step.plain.len()),
-        cascades: steps.iter().any(|step| step.cascade.is_some()),
         cascading: cascade::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::views(graph, purge, dialect),

@@ -58,19 +58,15 @@ pub(super) fn parents(
     steps: &[StepView],
     dialect: Dialect,
 ) -> String {
-    let mut found: Vec<String> = Vec::new();
-    for (step, _) in purge
+    let left = purge
         .steps
         .iter()
         .zip(steps)
-        .filter(|(_, view)| view.cascade.is_some())
-    {
-        let parents = step.edges.iter().map(|edge| {
-            let name = &graph.table(edge.parent).name;
-            dialect.qualified(home(graph, dialect), name)
-        });
-        found.extend(parents);
-    }
+        .filter(|(_, view)| view.cascade.is_some());
+    let mut found: Vec<String> = left
+        .flat_map(|(step, _)| &step.edges)
+        .map(|edge| dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name))
+        .collect();
     found.sort();
     found.dedup();
     found.join(", ")

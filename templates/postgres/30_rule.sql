@@ -690,7 +690,7 @@ DECLARE
 {%- if rule.watches %}
     v_watched   boolean;  -- whether a trigger or a rule may keep rows
 {%- endif %}
-{%- if rule.cascades %}
+{%- if rule.cascading %}
     v_left      integer[];  -- the tables whose rows are left to foreign keys, by their places in o_rows
     v_tables    oid[];
     v_counted   bigint[];  -- what the server has counted of them in this session
@@ -716,7 +716,7 @@ BEGIN
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched := {{ w::watched(rule=rule) }};
 {%- endif %}
-{%- if rule.cascades %}
+{%- if rule.cascading %}
 
     -- Where a foreign key cascades, the server looks for the rows of a table with every row that they may name, whatever went
     -- before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the server counts what it
@@ -795,7 +795,7 @@ BEGIN
         RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
-{%- if rule.cascades %}
+{%- if rule.cascading %}
 
     -- What the foreign keys have deleted.
     FOR v_at IN 1..cardinality(v_left) LOOP

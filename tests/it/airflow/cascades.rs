@@ -23,7 +23,7 @@ $$;
 CREATE TRIGGER count_early AFTER DELETE ON xcom REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION seen.count_early();
 ALTER TABLE xcom ENABLE ALWAYS TRIGGER count_early;";
 
-/// Runs `THEN` with the foreign key of xcom, or one of the triggers that enforce it, in the place of `NAME`.
+/// The statement `then`, with `name` in the place of `%s`: that of the foreign key of xcom, as c, or of what `of` joins to it.
 fn with(name: &str, of: &str, then: &str) -> String {
     format!(
         "DO $$

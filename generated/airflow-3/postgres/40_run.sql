@@ -896,7 +896,14 @@ BEGIN
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
-    p_result := windrow_airflow_3.run_end(v_run, v_reasons);
+    BEGIN
+        p_result := windrow_airflow_3.run_end(v_run, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_state := 'cancelled';
+            p_result := windrow_airflow_3.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+    END;
     COMMIT;
     IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
         PERFORM windrow_airflow_3.count_backlog(v_run);
@@ -909,7 +916,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 2e3b7c7834df]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 14c01fb8bcd9]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -1250,7 +1257,14 @@ BEGIN
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
-    p_result := windrow_airflow_3.purge_end(v_run, v_keys, v_reasons);
+    BEGIN
+        p_result := windrow_airflow_3.purge_end(v_run, v_keys, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_reason := 'CANCELLED';
+            p_result := windrow_airflow_3.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
+    END;
     COMMIT;
     PERFORM windrow_airflow_3.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
@@ -1259,7 +1273,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 1b1ccd7c4021]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 660a2362573b]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_end(p_run bigint, p_keys text[], p_reasons text[])

@@ -786,7 +786,14 @@ BEGIN
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
-    p_result := windrow_camunda7_end_time.run_end(v_run, v_reasons);
+    BEGIN
+        p_result := windrow_camunda7_end_time.run_end(v_run, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_state := 'cancelled';
+            p_result := windrow_camunda7_end_time.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+    END;
     COMMIT;
     IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
         PERFORM windrow_camunda7_end_time.count_backlog(v_run);
@@ -799,7 +806,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body f32fb29fca25]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body c3d6cc905fd4]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.preview(p_options jsonb DEFAULT '{}')
@@ -1388,7 +1395,14 @@ BEGIN
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
-    p_result := windrow_camunda7_end_time.purge_end(v_run, v_keys, v_reasons);
+    BEGIN
+        p_result := windrow_camunda7_end_time.purge_end(v_run, v_keys, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_reason := 'CANCELLED';
+            p_result := windrow_camunda7_end_time.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
+    END;
     COMMIT;
     PERFORM windrow_camunda7_end_time.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
@@ -1397,7 +1411,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body 6eb2110e5d78]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body e82c762e1d5d]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_end(p_run bigint, p_keys text[], p_reasons text[])

@@ -1964,7 +1964,14 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
     END LOOP;
-    p_result := windrow_camunda7.stamp_end(v_run, v_state);
+    BEGIN
+        p_result := windrow_camunda7.stamp_end(v_run, v_state);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_state := 'cancelled';
+            p_result := windrow_camunda7.stamp_end(v_run, v_state);
+    END;
     COMMIT;
     PERFORM windrow_camunda7.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
@@ -1973,4 +1980,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 1f3599eec03a]';
+    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body f86456de29d2]';

@@ -564,7 +564,14 @@ BEGIN
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
-    p_result := windrow_yworkflow.run_end(v_run, v_reasons);
+    BEGIN
+        p_result := windrow_yworkflow.run_end(v_run, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_state := 'cancelled';
+            p_result := windrow_yworkflow.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+    END;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     CALL windrow_yworkflow.archive_prune(v_run);
@@ -580,7 +587,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body cddadfc852f3]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body 0d28ecfe06ec]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.preview(p_options jsonb DEFAULT '{}')
@@ -791,7 +798,14 @@ BEGIN
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
-    p_result := windrow_yworkflow.purge_end(v_run, v_keys, v_reasons);
+    BEGIN
+        p_result := windrow_yworkflow.purge_end(v_run, v_keys, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_reason := 'CANCELLED';
+            p_result := windrow_yworkflow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
+    END;
     COMMIT;
     PERFORM windrow_yworkflow.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
@@ -800,7 +814,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_yworkflow.purge(''{"key": [17]}''); [body 898daa104af9]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_yworkflow.purge(''{"key": [17]}''); [body 21cd382b9184]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.purge_end(p_run bigint, p_keys text[], p_reasons text[])

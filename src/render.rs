@@ -301,6 +301,7 @@ const AUDITOR_ROUTINES: &[&str] = &[
     "orphans",
     "in_window",
     "schedule_check",
+    "due_of",
     "due_now",
     "age_of",
 ];

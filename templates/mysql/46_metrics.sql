@@ -4,11 +4,11 @@
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create procedure {{ control }}.count_backlog
 CREATE PROCEDURE {{ control }}.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body @body@]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body @body@]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -18,42 +18,44 @@ BEGIN
     DECLARE v_gone     double;
 {%- for rule in rules %}
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        {{ w::due_now(control=control, rule=rule, limit=1000000) | indent(prefix="        ") }}
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+    IF EXISTS (SELECT 1 FROM {{ control }}.run_rule AS p WHERE p.run_id = p_run AND p.rule = {{ rule.literal }}) THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            {{ w::due_now(control=control, rule=rule, limit=1000000) | indent(prefix="            ") }}
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM {{ control }}.run_rule AS p
+            WHERE p.rule = {{ rule.literal }}
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM {{ control }}.run_backlog AS b
+        WHERE b.rule = {{ rule.literal }}
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM {{ control }}.run_rule AS p
+        JOIN {{ control }}.run AS r ON r.run_id = p.run_id
         WHERE p.rule = {{ rule.literal }}
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM {{ control }}.run_backlog AS b
-    WHERE b.rule = {{ rule.literal }}
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM {{ control }}.run_backlog AS b WHERE b.rule = {{ rule.literal }} AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO {{ control }}.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ({{ rule.literal }}, p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM {{ control }}.run_rule AS p
-    JOIN {{ control }}.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = {{ rule.literal }}
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO {{ control }}.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ({{ rule.literal }}, p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 {%- endfor %}
 END;
 

@@ -11,12 +11,14 @@ SET statement_timeout = '1min';
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope {{ rule.scope_type }}, cutoff {{ rule.time_type }})
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 {%- if rule.source and rule.source.table %}
 SET row_security = off
 {%- endif %}
 AS $windrow$
+BEGIN
+    RETURN QUERY
 {%- if rule.per %}
     SELECT
         p.scope::{{ rule.scope_type }},
@@ -75,6 +77,7 @@ AS $windrow$
         NULL::{{ rule.scope_type }},
         {{ rule.cutoff_of_default }};
 {%- endif %}
+END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_scope
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, text) IS
@@ -303,18 +306,23 @@ DECLARE
     n_upper  {{ rule.id_type }}[];
     n_lower  {{ rule.id_type }}[];
 BEGIN
-    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
-    INTO v_default, v_least
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
 {%- if rule.per %}
     -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
-    INTO v_scopes, v_cutoffs, v_recording
+    SELECT
+        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::{{ rule.scope_type }}, o.artifacts FROM {{ control }}.policy AS o WHERE o.rule = {{ rule.literal }}
     ) AS p
-    FULL JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
-    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+    FULL JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
+{%- else %}
+    SELECT max(s.cutoff), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
+    INTO v_default, v_least
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
 {%- endif %}
 
     v_level := p_roots;
@@ -469,15 +477,25 @@ BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSIF NOT p_purge THEN{% endif %}
         v_newest := ARRAY(
-            SELECT i.{{ rule.key }}::{{ rule.id_type }}
-            FROM {{ rule.table }} AS i
-            WHERE i.{{ rule.key }} = ANY (v_id)
-              AND i.{{ rule.newest.per }} IS NOT NULL
-              AND i.{{ rule.newest.by }} IS NOT NULL
+            WITH counted AS MATERIALIZED (
+                SELECT i.{{ rule.key }} AS key, i.{{ rule.newest.per }} AS per, i.{{ rule.newest.by }} AS by
+                FROM {{ rule.table }} AS i
+                WHERE i.{{ rule.key }} = ANY (v_id)
+                  AND i.{{ rule.newest.per }} IS NOT NULL
+                  AND i.{{ rule.newest.by }} IS NOT NULL
 {%- for predicate in rule.newest.counted_of_i %}
-              AND {{ predicate }}
+                  AND {{ predicate }}
 {%- endfor %}
-              AND ({% if locking %}{{ w::older_than_newest(rule=rule, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="              ") }}{% else %}{{ w::older_than_newest(rule=rule, lock="") | indent(prefix="              ") }}{% endif %}) IS NOT TRUE
+            ), last AS MATERIALIZED (
+                -- Once for each {{ rule.newest.per_name }}, and not for every row.
+                SELECT g.per, l.by, l.key
+                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
+                CROSS JOIN LATERAL {% if locking %}{{ w::last_that_stays(rule=rule, group="g.per", lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="                ") }}{% else %}{{ w::last_that_stays(rule=rule, group="g.per") | indent(prefix="                ") }}{% endif %} AS l (by, key)
+            )
+            SELECT c.key::{{ rule.id_type }}
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per = c.per
+            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
         );
 {%- endfor %}
     END IF;
@@ -733,20 +751,28 @@ BEGIN
     WHERE NOT v_watched
       AND current_setting('track_counts')::boolean
       AND current_setting('session_replication_role') <> 'replica'
-      AND EXISTS (
-          SELECT FROM pg_constraint AS c
-          JOIN pg_trigger AS g ON g.tgconstraint = c.oid AND g.tgrelid = c.confrelid AND g.tgtype & 8 = 8 AND g.tgenabled IN ('A', 'O')
+      AND (
+          SELECT bool_or(
+              e.columns = ARRAY(
+                  SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
+                  FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+                  JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
+                  JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+                  ORDER BY 1
+              )
+              AND EXISTS (
+                  SELECT FROM pg_trigger AS g
+                  WHERE g.tgconstraint = c.oid
+                    AND g.tgrelid = c.confrelid
+                    AND g.tgtype & 8 = 8
+                    AND g.tgenabled IN ('A', 'O')
+              )
+          )
+          FROM pg_constraint AS c
           WHERE c.contype = 'f'
             AND c.conrelid = e.child
             AND c.confrelid = e.parent
             AND c.confdeltype = 'c'
-            AND e.columns = ARRAY(
-                SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
-                FROM unnest(c.conkey, c.confkey) AS k(child, parent)
-                JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
-                JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
-                ORDER BY 1
-            )
       );
 {%- endif %}
 

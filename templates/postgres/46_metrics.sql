@@ -4,9 +4,9 @@ SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
 
--- due_now: what is due at this instant, by rule: the search of a run, ended after p_limit rows.
---# create function {{ control }}.due_now
-CREATE OR REPLACE FUNCTION {{ control }}.due_now(p_limit bigint)
+-- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
+--# create function {{ control }}.due_of
+CREATE OR REPLACE FUNCTION {{ control }}.due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -15,19 +15,34 @@ AS $windrow$
 {%- if not rule.by_end %}
     SELECT {{ rule.literal }}, o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete
     FROM {{ control }}.{{ rule.name }}_overdue(clock_timestamp(), p_limit) AS o
+    WHERE coalesce(p_rule, {{ rule.literal }}) = {{ rule.literal }}
 {%- else %}
     SELECT {{ rule.literal }}, count(*), coalesce(extract(epoch FROM {{ rule.age_of_oldest }}), 0)::double precision, count(*) < p_limit
     FROM {{ control }}.{{ rule.name }}_next(clock_timestamp(), NULL, NULL, '-infinity', {{ rule.first_key }}, p_limit) AS n
+    HAVING coalesce(p_rule, {{ rule.literal }}) = {{ rule.literal }}
 {%- endif %}
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
 $windrow$;
+--# comment on function {{ control }}.due_of
+COMMENT ON FUNCTION {{ control }}.due_of(text, bigint) IS
+    'As due_now, of rule p_rule; NULL is each. [body @body@]';
+
+-- due_now: what is due at this instant, by rule.
+--# create function {{ control }}.due_now
+CREATE OR REPLACE FUNCTION {{ control }}.due_now(p_limit bigint)
+RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT d.rule, d.families, d.age_seconds, d.complete FROM {{ control }}.due_of(NULL, p_limit) AS d;
+$windrow$;
 --# comment on function {{ control }}.due_now
 COMMENT ON FUNCTION {{ control }}.due_now(bigint) IS
     'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM {{ control }}.due_now(10000); [body @body@]';
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create function {{ control }}.count_backlog
 CREATE OR REPLACE FUNCTION {{ control }}.count_backlog(p_run bigint)
 RETURNS void
@@ -36,7 +51,8 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO {{ control }}.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     SELECT d.rule, p_run, d.families, o.rows_per_family, greatest(d.families - f.families + f.gone, 0) / f.hours, f.gone / f.hours
-    FROM {{ control }}.due_now(1000000) AS d
+    FROM {{ control }}.run AS c
+    CROSS JOIN LATERAL {{ control }}.due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN LATERAL (
         SELECT sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
         FROM (
@@ -64,12 +80,13 @@ AS $windrow$
         ORDER BY b.run_id
         LIMIT 1
     ) AS f ON greatest(d.families, f.families) < 1000000
-    WHERE EXISTS (SELECT FROM {{ control }}.run AS r WHERE r.run_id = p_run AND r.backend_pid = pg_backend_pid())
+    WHERE c.run_id = p_run
+      AND c.backend_pid = pg_backend_pid()
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 --# comment on function {{ control }}.count_backlog
 COMMENT ON FUNCTION {{ control }}.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body @body@]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body @body@]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 --# create view {{ control }}.last_look

@@ -303,8 +303,8 @@ IF v_skipped = 'NOT_A_ROOT' THEN
 {%- endmacro last_that_stays %}
 
 {#- That root i is older than the last one of its group that stays. Where there is no such one, it stays. -#}
-{% macro older_than_newest(rule, lock) -%}
-(i.{{ rule.newest.by }}, i.{{ rule.key }}) < {{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per, lock=lock) }}
+{% macro older_than_newest(rule) -%}
+(i.{{ rule.newest.by }}, i.{{ rule.key }}) < {{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per) }}
 {%- endmacro older_than_newest %}
 
 {#- That root i, which is final and a candidate, is not among the newest of its group; l is the last one that stays, where it is known. -#}
@@ -316,7 +316,7 @@ AND (
 {%- if rule.newest.of | length > 0 %}
     OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR {% if known %}(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::older_than_newest(rule=rule, lock="") | indent }}{% endif %}
+    OR {% if known %}(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::older_than_newest(rule=rule) | indent }}{% endif %}
 )
 {%- endmacro not_newest %}
 

@@ -11,11 +11,14 @@ use windrow::report;
 
 use crate::monitoring::collector;
 use crate::oracle::now;
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{Installation, bundle, numbers, on_every_server};
 use crate::support::world::{DAY, Row, SECOND};
 
-on_every_server!(the_metrics_follow_the_ledger);
+on_every_server!(
+    the_metrics_follow_the_ledger,
+    a_run_counts_what_is_due_of_its_own_rules,
+);
 
 /// A metric by its name and the values of its labels, sorted by the names of these.
 type Samples = BTreeMap<String, f64>;
@@ -297,4 +300,37 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     for (key, value) in &here {
         assert!((there[key] - value).abs() < 3_600.0, "{key}");
     }
+}
+
+fn a_run_counts_what_is_due_of_its_own_rules(dialect: Dialect) {
+    let spec = r#"
+name = "sight"
+
+[tables]
+events = { key = "id integer" }
+mails  = { key = "id integer" }
+
+[rules.events]
+strategy  = "age"
+root      = "events"
+time      = "at timestamp"
+retention = { default = "30d" }
+
+[rules.mails]
+strategy  = "age"
+root      = "mails"
+time      = "at timestamp"
+retention = { default = "30d" }
+"#;
+    let schema = ["events", "mails"].map(|table| {
+        format!("CREATE TABLE {table} (id integer PRIMARY KEY, at timestamp NOT NULL);\n")
+    });
+    let mut installation = Installation::of(dialect, &schema.concat(), &graph_of(spec));
+    installation.arm();
+    let mut counted = |options: Value| {
+        installation.run(options).expect("a run");
+        installation.texts("SELECT b.rule FROM W.run_backlog AS b ORDER BY b.run_id, b.rule")
+    };
+    assert_eq!(counted(json!({"rule": "mails"})), ["mails"]);
+    assert_eq!(counted(json!({})), ["mails", "events", "mails"]);
 }

@@ -9,12 +9,12 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body a2e294cfd445]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body a404292738b0]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -23,505 +23,523 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
-            FROM (
-                SELECT (
-                    SELECT coalesce(i.`end_date`, i.`updated_at`)
-                    FROM `airflow`.`dag_run` AS i
-                    WHERE i.`dag_id` = p.scope
-                      AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-                      AND i.`state` IN ('success', 'failed')
-                      -- The newest 1 of each dag_id stay.
-                      AND (
-                          i.`dag_id` IS NULL
-                          OR i.`run_after` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
-                          OR (i.`run_after`, i.`id`) < (
-                              SELECT n.`run_after`, n.`id`
-                              FROM `airflow`.`dag_run` AS n
-                              WHERE n.`dag_id` = i.`dag_id`
-                                AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-                              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-                              LIMIT 1
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'dag_runs') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT coalesce(i.`end_date`, i.`updated_at`)
+                        FROM `airflow`.`dag_run` AS i
+                        WHERE i.`dag_id` = p.scope
+                          AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+                          AND i.`state` IN ('success', 'failed')
+                          -- The newest 1 of each dag_id stay.
+                          AND (
+                              i.`dag_id` IS NULL
+                              OR i.`run_after` IS NULL
+                              OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                              OR (i.`run_after`, i.`id`) < (
+                                  SELECT n.`run_after`, n.`id`
+                                  FROM `airflow`.`dag_run` AS n
+                                  WHERE n.`dag_id` = i.`dag_id`
+                                    AND n.`run_after` IS NOT NULL
+                                    AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                                  ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+                                  LIMIT 1
+                              )
                           )
-                      )
-                    ORDER BY coalesce(i.`end_date`, i.`updated_at`)
-                    LIMIT 1
-                ) AS ended
+                        ORDER BY coalesce(i.`end_date`, i.`updated_at`)
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_airflow_3.policy AS p
+                    WHERE p.rule = 'dag_runs'
+                      AND p.enabled
+                ) AS o
+            ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended
                 FROM windrow_airflow_3.policy AS p
+                STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = p.scope
                 WHERE p.rule = 'dag_runs'
                   AND p.enabled
-            ) AS o
-        ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
-        FROM (
-            SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended
-            FROM windrow_airflow_3.policy AS p
-            STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = p.scope
-            WHERE p.rule = 'dag_runs'
-              AND p.enabled
-              AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-              AND i.`state` IN ('success', 'failed')
-              -- The newest 1 of each dag_id stay.
-              AND (
-                  i.`dag_id` IS NULL
-                  OR i.`run_after` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
-                  OR (i.`run_after`, i.`id`) < (
-                      SELECT n.`run_after`, n.`id`
-                      FROM `airflow`.`dag_run` AS n
-                      WHERE n.`dag_id` = i.`dag_id`
-                        AND n.`run_after` IS NOT NULL
-                        AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-                      ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-                      LIMIT 1
+                  AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+                  AND i.`state` IN ('success', 'failed')
+                  -- The newest 1 of each dag_id stay.
+                  AND (
+                      i.`dag_id` IS NULL
+                      OR i.`run_after` IS NULL
+                      OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                      OR (i.`run_after`, i.`id`) < (
+                          SELECT n.`run_after`, n.`id`
+                          FROM `airflow`.`dag_run` AS n
+                          WHERE n.`dag_id` = i.`dag_id`
+                            AND n.`run_after` IS NOT NULL
+                            AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                          ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+                          LIMIT 1
+                      )
                   )
-              )
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'dag_runs'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'dag_runs'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_runs' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_runs' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'dag_runs'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'dag_runs'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_runs' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_runs' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('dag_runs', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'dag_runs'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('dag_runs', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'tries') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT
-                NULL AS due,
-                (
-                    t.`try_number` < (
-                        SELECT n.`try_number`
-                        FROM `airflow`.`task_instance_history` AS n
-                        WHERE n.`dag_id` = t.`dag_id`
-                          AND n.`task_id` = t.`task_id`
-                          AND n.`run_id` = t.`run_id`
-                          AND n.`map_index` = t.`map_index`
-                          AND n.`try_number` IS NOT NULL
-                        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-                        LIMIT 1 OFFSET 2
-                    )
-                ) IS TRUE AS goes
+            SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT t.`task_instance_id` AS k1
-                FROM `airflow`.`task_instance_history` AS t
-                WHERE t.`dag_id` IS NOT NULL
-                  AND t.`task_id` IS NOT NULL
-                  AND t.`run_id` IS NOT NULL
-                  AND t.`map_index` IS NOT NULL
-                  AND t.`try_number` IS NOT NULL
-                ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-                LIMIT 1000000
-            ) AS r
-            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
-        FROM windrow_airflow_3.run_rule AS p
-        WHERE p.rule = 'tries'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'tries'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'tries' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'tries' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
-    END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'tries'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('tries', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
-
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
-        FROM (
-            (
-                SELECT t.`expires_at` AS due
-                FROM `airflow`.`task_state_store` AS t
-                WHERE t.`expires_at` < NOW(6)
-                ORDER BY t.`expires_at`
-                LIMIT 1000000
-            )
-            UNION ALL
-            (
-                SELECT t.`updated_at` AS due
-                FROM `airflow`.`task_state_store` AS t
-                WHERE t.`expires_at` IS NULL
-                  AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
-                ORDER BY t.`updated_at`
-                LIMIT 1000000
-            )
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
-        FROM windrow_airflow_3.run_rule AS p
-        WHERE p.rule = 'task_state'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'task_state'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'task_state' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'task_state' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
-    END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'task_state'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('task_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
-
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
-        FROM (
-            SELECT
-                t.`updated_at` AS due,
-                (
+                SELECT
+                    NULL AS due,
                     (
-                        t.`asset_id` IS NOT NULL
-                        AND NOT EXISTS (
-                            SELECT 1 FROM `airflow`.`asset` AS p1
-                            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-                            WHERE p1.`id` = t.`asset_id`
+                        t.`try_number` < (
+                            SELECT n.`try_number`
+                            FROM `airflow`.`task_instance_history` AS n
+                            WHERE n.`dag_id` = t.`dag_id`
+                              AND n.`task_id` = t.`task_id`
+                              AND n.`run_id` = t.`run_id`
+                              AND n.`map_index` = t.`map_index`
+                              AND n.`try_number` IS NOT NULL
+                            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
+                            LIMIT 1 OFFSET 2
                         )
-                    )
-                    AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
-                ) IS TRUE AS goes
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`task_instance_id` AS k1
+                    FROM `airflow`.`task_instance_history` AS t
+                    WHERE t.`dag_id` IS NOT NULL
+                      AND t.`task_id` IS NOT NULL
+                      AND t.`run_id` IS NOT NULL
+                      AND t.`map_index` IS NOT NULL
+                      AND t.`try_number` IS NOT NULL
+                    ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
+                    LIMIT 1000000
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'tries'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'tries'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'tries' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'tries' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'tries'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('tries', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'task_state') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT t.`asset_id` AS k1, t.`key` AS k2
-                FROM `airflow`.`asset_state_store` AS t
-                ORDER BY t.`asset_id`, t.`key`
-                LIMIT 1000000
-            ) AS r
-            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+                (
+                    SELECT t.`expires_at` AS due
+                    FROM `airflow`.`task_state_store` AS t
+                    WHERE t.`expires_at` < NOW(6)
+                    ORDER BY t.`expires_at`
+                    LIMIT 1000000
+                )
+                UNION ALL
+                (
+                    SELECT t.`updated_at` AS due
+                    FROM `airflow`.`task_state_store` AS t
+                    WHERE t.`expires_at` IS NULL
+                      AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
+                    ORDER BY t.`updated_at`
+                    LIMIT 1000000
+                )
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'task_state'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'task_state'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'task_state' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'task_state' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'task_state'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('task_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'asset_state') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT
+                    t.`updated_at` AS due,
+                    (
+                        (
+                            t.`asset_id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`asset` AS p1
+                                JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+                                WHERE p1.`id` = t.`asset_id`
+                            )
+                        )
+                        AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`asset_id` AS k1, t.`key` AS k2
+                    FROM `airflow`.`asset_state_store` AS t
+                    ORDER BY t.`asset_id`, t.`key`
+                    LIMIT 1000000
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'asset_state'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'asset_state'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_state' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_state' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'asset_state'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'asset_state'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_state' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_state' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('asset_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'asset_state'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('asset_state', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'revoked_token') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            (
-                SELECT t.`exp` AS due
-                FROM `airflow`.`revoked_token` AS t
-                WHERE t.`exp` < NOW(6)
-                ORDER BY t.`exp`
-                LIMIT 1000000
-            )
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                (
+                    SELECT t.`exp` AS due
+                    FROM `airflow`.`revoked_token` AS t
+                    WHERE t.`exp` < NOW(6)
+                    ORDER BY t.`exp`
+                    LIMIT 1000000
+                )
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'revoked_token'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'revoked_token'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'revoked_token' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'revoked_token' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'revoked_token'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'revoked_token'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'revoked_token' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'revoked_token' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('revoked_token', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'revoked_token'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('revoked_token', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'log') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`dttm` AS ended
-            FROM `airflow`.`log` AS i
-            WHERE i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
-              AND true
-            ORDER BY i.`dttm`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`dttm` AS ended
+                FROM `airflow`.`log` AS i
+                WHERE i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                  AND true
+                ORDER BY i.`dttm`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'log'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'log'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'log' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'log' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'log'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'log'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'log' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'log' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'log'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'import_error' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'import_error') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`timestamp` AS ended
-            FROM `airflow`.`import_error` AS i
-            WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
-              AND true
-            ORDER BY i.`timestamp`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'import_error' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`timestamp` AS ended
+                FROM `airflow`.`import_error` AS i
+                WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                  AND true
+                ORDER BY i.`timestamp`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'import_error'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'import_error'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'import_error' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'import_error' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'import_error'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'import_error'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'import_error' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'import_error' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('import_error', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'import_error'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('import_error', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'job' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'job') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`latest_heartbeat` AS ended
-            FROM `airflow`.`job` AS i
-            WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
-              AND i.`state` IN ('success', 'failed')
-            ORDER BY i.`latest_heartbeat`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'job' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`latest_heartbeat` AS ended
+                FROM `airflow`.`job` AS i
+                WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                  AND i.`state` IN ('success', 'failed')
+                ORDER BY i.`latest_heartbeat`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'job'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'job'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'job' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'job' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'job'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'job'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'job' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'job' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('job', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'job'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('job', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'connection_test_request' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'connection_test_request') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`updated_at` AS ended
-            FROM `airflow`.`connection_test_request` AS i
-            WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
-              AND i.`state` IN ('success', 'failed')
-            ORDER BY i.`updated_at`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'connection_test_request' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`updated_at` AS ended
+                FROM `airflow`.`connection_test_request` AS i
+                WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
+                  AND i.`state` IN ('success', 'failed')
+                ORDER BY i.`updated_at`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'connection_test_request'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'connection_test_request'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'connection_test_request' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'connection_test_request' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'connection_test_request'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_airflow_3.run_backlog AS b
-    WHERE b.rule = 'connection_test_request'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'connection_test_request' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'connection_test_request' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('connection_test_request', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_airflow_3.run_rule AS p
-    JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'connection_test_request'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('connection_test_request', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 END$$
 DELIMITER ;
 

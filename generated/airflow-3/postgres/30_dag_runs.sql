@@ -8,9 +8,11 @@ SET statement_timeout = '1min';
 -- One row per scope with a policy.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope text, cutoff timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    RETURN QUERY
     SELECT
         p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
@@ -18,9 +20,10 @@ AS $windrow$
     WHERE p.rule = 'dag_runs'
       AND p.enabled
       AND (p_scope IS NULL OR p.scope = p_scope);
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body d1dfe522448c]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 2d410b93c518]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -146,17 +149,18 @@ DECLARE
     n_upper  integer[];
     n_lower  integer[];
 BEGIN
-    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
-    INTO v_default, v_least
-    FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s;
     -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
-    INTO v_scopes, v_cutoffs, v_recording
+    SELECT
+        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::text, o.artifacts FROM windrow_airflow_3.policy AS o WHERE o.rule = 'dag_runs'
     ) AS p
-    FULL JOIN windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
-    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+    FULL JOIN windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
 
     v_level := p_roots;
     v_seen := p_gone;
@@ -237,40 +241,60 @@ BEGIN
     -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
     IF p_lock AND NOT p_purge THEN
         v_newest := ARRAY(
-            SELECT i."id"::integer
-            FROM "public"."dag_run" AS i
-            WHERE i."id" = ANY (v_id)
-              AND i."dag_id" IS NOT NULL
-              AND i."run_after" IS NOT NULL
-              AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-              AND ((i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-                  FOR KEY SHARE SKIP LOCKED
-              )) IS NOT TRUE
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per, i."run_after" AS by
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, and not for every row.
+                SELECT g.per, l.by, l.key
+                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                    FOR KEY SHARE SKIP LOCKED
+                ) AS l (by, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per = c.per
+            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
         );
     ELSIF NOT p_purge THEN
         v_newest := ARRAY(
-            SELECT i."id"::integer
-            FROM "public"."dag_run" AS i
-            WHERE i."id" = ANY (v_id)
-              AND i."dag_id" IS NOT NULL
-              AND i."run_after" IS NOT NULL
-              AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-              AND ((i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )) IS NOT TRUE
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per, i."run_after" AS by
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, and not for every row.
+                SELECT g.per, l.by, l.key
+                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                ) AS l (by, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per = c.per
+            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
         );
     END IF;
     v_doubt := v_doubt || v_newest;
@@ -387,7 +411,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_judge(integer[], timestamptz, bigint, text, boolean, boolean, integer[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 42a798c611a8]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body aceff8b8ca25]';
 
 -- dag_runs_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_rows(p_members integer[])
@@ -600,20 +624,28 @@ BEGIN
     WHERE NOT v_watched
       AND current_setting('track_counts')::boolean
       AND current_setting('session_replication_role') <> 'replica'
-      AND EXISTS (
-          SELECT FROM pg_constraint AS c
-          JOIN pg_trigger AS g ON g.tgconstraint = c.oid AND g.tgrelid = c.confrelid AND g.tgtype & 8 = 8 AND g.tgenabled IN ('A', 'O')
+      AND (
+          SELECT bool_or(
+              e.columns = ARRAY(
+                  SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
+                  FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+                  JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
+                  JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+                  ORDER BY 1
+              )
+              AND EXISTS (
+                  SELECT FROM pg_trigger AS g
+                  WHERE g.tgconstraint = c.oid
+                    AND g.tgrelid = c.confrelid
+                    AND g.tgtype & 8 = 8
+                    AND g.tgenabled IN ('A', 'O')
+              )
+          )
+          FROM pg_constraint AS c
           WHERE c.contype = 'f'
             AND c.conrelid = e.child
             AND c.confrelid = e.parent
             AND c.confdeltype = 'c'
-            AND e.columns = ARRAY(
-                SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
-                FROM unnest(c.conkey, c.confkey) AS k(child, parent)
-                JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
-                JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
-                ORDER BY 1
-            )
       );
     IF NOT v_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
         k_task_instance := ARRAY(
@@ -907,7 +939,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 3326db930627]';
+    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 073b85e9b8c2]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)

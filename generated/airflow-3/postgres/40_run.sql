@@ -1849,6 +1849,7 @@ BEGIN
             ('dag_runs_undated'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
@@ -2128,4 +2129,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 653b83479969]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 3117b395608f]';

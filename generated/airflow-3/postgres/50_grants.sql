@@ -100,6 +100,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_result TO windrow_airflow_3_audit
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.orphans TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.in_window TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.schedule_check TO windrow_airflow_3_auditor;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.due_of TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.due_now TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.age_of TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_next TO windrow_airflow_3_auditor;

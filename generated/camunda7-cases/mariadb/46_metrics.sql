@@ -9,12 +9,12 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 65d145a58c83]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 583bb66513e2]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -23,88 +23,90 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_cases.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'case_instances') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT i.`CLOSE_TIME_`
+                        FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                        WHERE i.`CASE_DEF_ID_` = p.scope
+                          AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                          AND i.`STATE_` = 9
+                        ORDER BY i.`CLOSE_TIME_`
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_camunda7_cases.policy AS p
+                    WHERE p.rule = 'case_instances'
+                      AND p.enabled
+                    UNION ALL
+                    SELECT (
+                        SELECT i.`CLOSE_TIME_`
+                        FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                        WHERE i.`CASE_DEF_ID_` = d.`ID_`
+                          AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                          AND i.`STATE_` = 9
+                        ORDER BY i.`CLOSE_TIME_`
+                        LIMIT 1
+                    )
+                    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+                    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+                ) AS o
+            ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = p.scope
-                      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                ) AS ended
+                SELECT i.`CLOSE_TIME_` AS ended
                 FROM windrow_camunda7_cases.policy AS p
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
                 WHERE p.rule = 'case_instances'
                   AND p.enabled
+                  AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                  AND i.`STATE_` = 9
                 UNION ALL
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = d.`ID_`
-                      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                )
+                SELECT i.`CLOSE_TIME_`
                 FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
                 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+                  AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                  AND i.`STATE_` = 9
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
         FROM (
-            SELECT i.`CLOSE_TIME_` AS ended
-            FROM windrow_camunda7_cases.policy AS p
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_cases.run_rule AS p
             WHERE p.rule = 'case_instances'
-              AND p.enabled
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-              AND i.`STATE_` = 9
-            UNION ALL
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
-            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` = 9
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_cases.run_backlog AS b
+        WHERE b.rule = 'case_instances'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_cases.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_cases.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_cases.run_rule AS p
+        JOIN windrow_camunda7_cases.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'case_instances'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_cases.run_backlog AS b
-    WHERE b.rule = 'case_instances'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_cases.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_cases.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_cases.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('case_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_cases.run_rule AS p
-    JOIN windrow_camunda7_cases.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'case_instances'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_cases.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('case_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 END$$
 DELIMITER ;
 

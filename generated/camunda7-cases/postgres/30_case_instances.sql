@@ -8,10 +8,12 @@ SET statement_timeout = '1min';
 -- One row per scope with a policy or another retention of its own.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
+BEGIN
+    RETURN QUERY
     SELECT
         p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
@@ -32,9 +34,10 @@ AS $windrow$
           WHERE p.rule = 'case_instances'
             AND p.scope = d."id_"::text
       );
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body d79e41ce6615]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 99d261b23553]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -142,17 +145,18 @@ DECLARE
     n_upper  text[];
     n_lower  text[];
 BEGIN
-    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
-    INTO v_default, v_least
-    FROM windrow_camunda7_cases.case_instances_scope(p_as_of, p_retention, p_scope) AS s;
     -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
-    INTO v_scopes, v_cutoffs, v_recording
+    SELECT
+        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::text, o.artifacts FROM windrow_camunda7_cases.policy AS o WHERE o.rule = 'case_instances'
     ) AS p
-    FULL JOIN windrow_camunda7_cases.case_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
-    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+    FULL JOIN windrow_camunda7_cases.case_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
 
     v_level := p_roots;
     v_seen := p_gone;
@@ -340,7 +344,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 13ae0ee3693f]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body abb106937e4c]';
 
 -- case_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_rows(p_members text[])

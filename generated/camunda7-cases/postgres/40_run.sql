@@ -1303,6 +1303,7 @@ BEGIN
             ('count_backlog'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
@@ -1476,4 +1477,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 3fa2df344f53]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 9b45a6b2b7dc]';

@@ -81,6 +81,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_result TO windrow_camunda7_c
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.orphans TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.in_window TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.schedule_check TO windrow_camunda7_cases_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.due_of TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.due_now TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.age_of TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_next TO windrow_camunda7_cases_auditor;

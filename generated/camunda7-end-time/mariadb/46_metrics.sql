@@ -9,12 +9,12 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 7c8187b15a9c]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body c34c662994dd]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -23,409 +23,421 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'process_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'process_instances') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'process_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT i.`END_TIME_`
+                        FROM `camunda7`.`ACT_HI_PROCINST` AS i
+                        WHERE i.`PROC_DEF_ID_` = p.scope
+                          AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                          AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+                        ORDER BY i.`END_TIME_`
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_camunda7_end_time.policy AS p
+                    WHERE p.rule = 'process_instances'
+                      AND p.enabled
+                    UNION ALL
+                    SELECT (
+                        SELECT i.`END_TIME_`
+                        FROM `camunda7`.`ACT_HI_PROCINST` AS i
+                        WHERE i.`PROC_DEF_ID_` = d.`ID_`
+                          AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                          AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+                        ORDER BY i.`END_TIME_`
+                        LIMIT 1
+                    )
+                    FROM `camunda7`.`ACT_RE_PROCDEF` AS d
+                    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+                ) AS o
+            ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT (
-                    SELECT i.`END_TIME_`
-                    FROM `camunda7`.`ACT_HI_PROCINST` AS i
-                    WHERE i.`PROC_DEF_ID_` = p.scope
-                      AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-                      AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-                    ORDER BY i.`END_TIME_`
-                    LIMIT 1
-                ) AS ended
+                SELECT i.`END_TIME_` AS ended
                 FROM windrow_camunda7_end_time.policy AS p
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = p.scope
                 WHERE p.rule = 'process_instances'
                   AND p.enabled
+                  AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                  AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
                 UNION ALL
-                SELECT (
-                    SELECT i.`END_TIME_`
-                    FROM `camunda7`.`ACT_HI_PROCINST` AS i
-                    WHERE i.`PROC_DEF_ID_` = d.`ID_`
-                      AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-                      AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-                    ORDER BY i.`END_TIME_`
-                    LIMIT 1
-                )
+                SELECT i.`END_TIME_`
                 FROM `camunda7`.`ACT_RE_PROCDEF` AS d
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = d.`ID_`
                 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+                  AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                  AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
         FROM (
-            SELECT i.`END_TIME_` AS ended
-            FROM windrow_camunda7_end_time.policy AS p
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = p.scope
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
             WHERE p.rule = 'process_instances'
-              AND p.enabled
-              AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-              AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            UNION ALL
-            SELECT i.`END_TIME_`
-            FROM `camunda7`.`ACT_RE_PROCDEF` AS d
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = d.`ID_`
-            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-              AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'process_instances'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'process_instances'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'process_instances'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('process_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'process_instances'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('process_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'case_instances') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT i.`CLOSE_TIME_`
+                        FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                        WHERE i.`CASE_DEF_ID_` = p.scope
+                          AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                          AND i.`STATE_` = 9
+                        ORDER BY i.`CLOSE_TIME_`
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_camunda7_end_time.policy AS p
+                    WHERE p.rule = 'case_instances'
+                      AND p.enabled
+                    UNION ALL
+                    SELECT (
+                        SELECT i.`CLOSE_TIME_`
+                        FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                        WHERE i.`CASE_DEF_ID_` = d.`ID_`
+                          AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                          AND i.`STATE_` = 9
+                        ORDER BY i.`CLOSE_TIME_`
+                        LIMIT 1
+                    )
+                    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+                    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+                ) AS o
+            ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = p.scope
-                      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                ) AS ended
+                SELECT i.`CLOSE_TIME_` AS ended
                 FROM windrow_camunda7_end_time.policy AS p
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
                 WHERE p.rule = 'case_instances'
                   AND p.enabled
+                  AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                  AND i.`STATE_` = 9
                 UNION ALL
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = d.`ID_`
-                      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                )
+                SELECT i.`CLOSE_TIME_`
                 FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
                 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+                  AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                  AND i.`STATE_` = 9
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
         FROM (
-            SELECT i.`CLOSE_TIME_` AS ended
-            FROM windrow_camunda7_end_time.policy AS p
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
             WHERE p.rule = 'case_instances'
-              AND p.enabled
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-              AND i.`STATE_` = 9
-            UNION ALL
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
-            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` = 9
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'case_instances'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'case_instances'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'case_instances'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'case_instances' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('case_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'case_instances'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('case_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'decisions' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'decisions') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'decisions' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT i.`EVAL_TIME_`
+                        FROM `camunda7`.`ACT_HI_DECINST` AS i
+                        WHERE i.`DEC_DEF_ID_` = p.scope
+                          AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                          AND i.`PROC_INST_ID_` IS NULL
+                          AND i.`CASE_INST_ID_` IS NULL
+                          AND i.`EVAL_TIME_` IS NOT NULL
+                        ORDER BY i.`EVAL_TIME_`
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_camunda7_end_time.policy AS p
+                    WHERE p.rule = 'decisions'
+                      AND p.enabled
+                    UNION ALL
+                    SELECT (
+                        SELECT i.`EVAL_TIME_`
+                        FROM `camunda7`.`ACT_HI_DECINST` AS i
+                        WHERE i.`DEC_DEF_ID_` = d.`ID_`
+                          AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                          AND i.`PROC_INST_ID_` IS NULL
+                          AND i.`CASE_INST_ID_` IS NULL
+                          AND i.`EVAL_TIME_` IS NOT NULL
+                        ORDER BY i.`EVAL_TIME_`
+                        LIMIT 1
+                    )
+                    FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
+                    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
+                ) AS o
+            ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT (
-                    SELECT i.`EVAL_TIME_`
-                    FROM `camunda7`.`ACT_HI_DECINST` AS i
-                    WHERE i.`DEC_DEF_ID_` = p.scope
-                      AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-                      AND i.`PROC_INST_ID_` IS NULL
-                      AND i.`CASE_INST_ID_` IS NULL
-                      AND i.`EVAL_TIME_` IS NOT NULL
-                    ORDER BY i.`EVAL_TIME_`
-                    LIMIT 1
-                ) AS ended
+                SELECT i.`EVAL_TIME_` AS ended
                 FROM windrow_camunda7_end_time.policy AS p
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = p.scope
                 WHERE p.rule = 'decisions'
                   AND p.enabled
+                  AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                  AND i.`PROC_INST_ID_` IS NULL
+                  AND i.`CASE_INST_ID_` IS NULL
+                  AND i.`EVAL_TIME_` IS NOT NULL
                 UNION ALL
-                SELECT (
-                    SELECT i.`EVAL_TIME_`
-                    FROM `camunda7`.`ACT_HI_DECINST` AS i
-                    WHERE i.`DEC_DEF_ID_` = d.`ID_`
-                      AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-                      AND i.`PROC_INST_ID_` IS NULL
-                      AND i.`CASE_INST_ID_` IS NULL
-                      AND i.`EVAL_TIME_` IS NOT NULL
-                    ORDER BY i.`EVAL_TIME_`
-                    LIMIT 1
-                )
+                SELECT i.`EVAL_TIME_`
                 FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = d.`ID_`
                 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+                  AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                  AND i.`PROC_INST_ID_` IS NULL
+                  AND i.`CASE_INST_ID_` IS NULL
+                  AND i.`EVAL_TIME_` IS NOT NULL
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
         FROM (
-            SELECT i.`EVAL_TIME_` AS ended
-            FROM windrow_camunda7_end_time.policy AS p
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = p.scope
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
             WHERE p.rule = 'decisions'
-              AND p.enabled
-              AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-              AND i.`PROC_INST_ID_` IS NULL
-              AND i.`CASE_INST_ID_` IS NULL
-              AND i.`EVAL_TIME_` IS NOT NULL
-            UNION ALL
-            SELECT i.`EVAL_TIME_`
-            FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = d.`ID_`
-            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
-              AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`PROC_INST_ID_` IS NULL
-              AND i.`CASE_INST_ID_` IS NULL
-              AND i.`EVAL_TIME_` IS NOT NULL
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'decisions'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'decisions' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'decisions' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'decisions'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'decisions'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'decisions' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'decisions' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('decisions', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'decisions'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('decisions', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'batches' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'batches') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`END_TIME_` AS ended
-            FROM `camunda7`.`ACT_HI_BATCH` AS i
-            LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
-            LEFT JOIN (
-                SELECT 'instance-deletion' AS scope, 2592000 AS seconds
-                UNION ALL SELECT 'set-job-retries', 604800
-            ) AS d ON d.scope = i.`TYPE_`
-            WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
-              AND i.`END_TIME_` < CASE
-                  WHEN p.rule IS NOT NULL THEN IF(p.enabled, UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND, NULL)
-                  WHEN d.scope IS NOT NULL THEN UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.seconds, 86400) + 3600 SECOND
-                  ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
-              END
-              AND i.`END_TIME_` IS NOT NULL
-            ORDER BY i.`END_TIME_`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'batches' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`END_TIME_` AS ended
+                FROM `camunda7`.`ACT_HI_BATCH` AS i
+                LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
+                LEFT JOIN (
+                    SELECT 'instance-deletion' AS scope, 2592000 AS seconds
+                    UNION ALL SELECT 'set-job-retries', 604800
+                ) AS d ON d.scope = i.`TYPE_`
+                WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
+                  AND i.`END_TIME_` < CASE
+                      WHEN p.rule IS NOT NULL THEN IF(p.enabled, UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND, NULL)
+                      WHEN d.scope IS NOT NULL THEN UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.seconds, 86400) + 3600 SECOND
+                      ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
+                  END
+                  AND i.`END_TIME_` IS NOT NULL
+                ORDER BY i.`END_TIME_`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
+            WHERE p.rule = 'batches'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'batches'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'batches' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'batches' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'batches'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'batches'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'batches' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'batches' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('batches', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'batches'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('batches', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'cleanup_log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'cleanup_log') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`TIMESTAMP_` AS ended
-            FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-            WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
-              AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
-              AND i.`PROCESS_INSTANCE_ID_` IS NULL
-              AND i.`TIMESTAMP_` IS NOT NULL
-            ORDER BY i.`TIMESTAMP_`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'cleanup_log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`TIMESTAMP_` AS ended
+                FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+                WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
+                  AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+                  AND i.`PROCESS_INSTANCE_ID_` IS NULL
+                  AND i.`TIMESTAMP_` IS NOT NULL
+                ORDER BY i.`TIMESTAMP_`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
+            WHERE p.rule = 'cleanup_log'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'cleanup_log'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'cleanup_log' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'cleanup_log' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'cleanup_log'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'cleanup_log'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'cleanup_log' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'cleanup_log' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('cleanup_log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'cleanup_log'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('cleanup_log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'task_metrics') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`TIMESTAMP_` AS ended
-            FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
-            WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
-              AND true
-            ORDER BY i.`TIMESTAMP_`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`TIMESTAMP_` AS ended
+                FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
+                WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
+                  AND true
+                ORDER BY i.`TIMESTAMP_`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7_end_time.run_rule AS p
+            WHERE p.rule = 'task_metrics'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7_end_time.run_backlog AS b
+        WHERE b.rule = 'task_metrics'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7_end_time.run_rule AS p
+        JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'task_metrics'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7_end_time.run_backlog AS b
-    WHERE b.rule = 'task_metrics'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7_end_time.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('task_metrics', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7_end_time.run_rule AS p
-    JOIN windrow_camunda7_end_time.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'task_metrics'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('task_metrics', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 END$$
 DELIMITER ;
 

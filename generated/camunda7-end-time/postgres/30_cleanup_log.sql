@@ -7,15 +7,18 @@ SET statement_timeout = '1min';
 -- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope text, cutoff timestamp)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    RETURN QUERY
     SELECT
         NULL::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 432000), 86400) + 3600)) AT TIME ZONE 'UTC';
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 659c240f417b]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 4e26f765e321]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -167,7 +170,7 @@ DECLARE
     n_upper  text[];
     n_lower  text[];
 BEGIN
-    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
+    SELECT max(s.cutoff), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
     INTO v_default, v_least
     FROM windrow_camunda7_end_time.cleanup_log_scope(p_as_of, p_retention, p_scope) AS s;
 
@@ -359,7 +362,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body d9d5cf65fabb]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body c1c09e1ac36b]';
 
 -- cleanup_log_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_rows(p_members text[])

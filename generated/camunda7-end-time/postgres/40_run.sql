@@ -2023,6 +2023,7 @@ BEGIN
             ('decisions_undated'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
@@ -2235,4 +2236,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b5638a36e0f8]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b62862e2cbb2]';

@@ -4,34 +4,51 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
--- due_now: what is due at this instant, by rule: the search of a run, ended after p_limit rows.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.due_now(p_limit bigint)
+-- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     SELECT 'process_instances', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
     FROM windrow_camunda7_end_time.process_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '', p_limit) AS n
+    HAVING coalesce(p_rule, 'process_instances') = 'process_instances'
     UNION ALL
     SELECT 'case_instances', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
     FROM windrow_camunda7_end_time.case_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '', p_limit) AS n
+    HAVING coalesce(p_rule, 'case_instances') = 'case_instances'
     UNION ALL
     SELECT 'decisions', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
     FROM windrow_camunda7_end_time.decisions_next(clock_timestamp(), NULL, NULL, '-infinity', '', p_limit) AS n
+    HAVING coalesce(p_rule, 'decisions') = 'decisions'
     UNION ALL
     SELECT 'batches', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
     FROM windrow_camunda7_end_time.batches_next(clock_timestamp(), NULL, NULL, '-infinity', '', p_limit) AS n
+    HAVING coalesce(p_rule, 'batches') = 'batches'
     UNION ALL
     SELECT 'cleanup_log', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
     FROM windrow_camunda7_end_time.cleanup_log_next(clock_timestamp(), NULL, NULL, '-infinity', '', p_limit) AS n
+    HAVING coalesce(p_rule, 'cleanup_log') = 'cleanup_log'
     UNION ALL
     SELECT 'task_metrics', o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete
-    FROM windrow_camunda7_end_time.task_metrics_overdue(clock_timestamp(), p_limit) AS o;
+    FROM windrow_camunda7_end_time.task_metrics_overdue(clock_timestamp(), p_limit) AS o
+    WHERE coalesce(p_rule, 'task_metrics') = 'task_metrics';
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.due_of(text, bigint) IS
+    'As due_now, of rule p_rule; NULL is each. [body 4fed4b858a71]';
+
+-- due_now: what is due at this instant, by rule.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.due_now(p_limit bigint)
+RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_camunda7_end_time.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_camunda7_end_time.due_now(10000); [body 77f69b831d53]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_camunda7_end_time.due_now(10000); [body 217f45d9c936]';
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.count_backlog(p_run bigint)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
@@ -39,7 +56,8 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO windrow_camunda7_end_time.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     SELECT d.rule, p_run, d.families, o.rows_per_family, greatest(d.families - f.families + f.gone, 0) / f.hours, f.gone / f.hours
-    FROM windrow_camunda7_end_time.due_now(1000000) AS d
+    FROM windrow_camunda7_end_time.run AS c
+    CROSS JOIN LATERAL windrow_camunda7_end_time.due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN LATERAL (
         SELECT sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
         FROM (
@@ -67,11 +85,12 @@ AS $windrow$
         ORDER BY b.run_id
         LIMIT 1
     ) AS f ON greatest(d.families, f.families) < 1000000
-    WHERE EXISTS (SELECT FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run AND r.backend_pid = pg_backend_pid())
+    WHERE c.run_id = p_run
+      AND c.backend_pid = pg_backend_pid()
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 34cd3d6308e5]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 0264a0fb9fc1]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.last_look AS

@@ -99,6 +99,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_result TO windrow_camunda
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.orphans TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.in_window TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.schedule_check TO windrow_camunda7_end_time_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.due_of TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.due_now TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.age_of TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_next TO windrow_camunda7_end_time_auditor;

@@ -9,12 +9,12 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 DROP PROCEDURE IF EXISTS windrow_camunda7.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 41ca0784d64b]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body d0575d5018df]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -23,96 +23,100 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'history' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_camunda7.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'history') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`REMOVAL_TIME_` AS ended
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            WHERE i.`REMOVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL 3600 SECOND
-              AND COALESCE(i.`ROOT_PROC_INST_ID_`, i.`ID_`) = i.`ID_`
-              AND true
-            ORDER BY i.`REMOVAL_TIME_`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'history' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`REMOVAL_TIME_` AS ended
+                FROM `camunda7`.`ACT_HI_PROCINST` AS i
+                WHERE i.`REMOVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL 3600 SECOND
+                  AND COALESCE(i.`ROOT_PROC_INST_ID_`, i.`ID_`) = i.`ID_`
+                  AND true
+                ORDER BY i.`REMOVAL_TIME_`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7.run_rule AS p
+            WHERE p.rule = 'history'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7.run_backlog AS b
+        WHERE b.rule = 'history'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'history' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'history' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7.run_rule AS p
+        JOIN windrow_camunda7.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'history'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7.run_backlog AS b
-    WHERE b.rule = 'history'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'history' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'history' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('history', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7.run_rule AS p
-    JOIN windrow_camunda7.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'history'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('history', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+    IF EXISTS (SELECT 1 FROM windrow_camunda7.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'task_metrics') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
         FROM (
-            SELECT i.`TIMESTAMP_` AS ended
-            FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
-            WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
-              AND true
-            ORDER BY i.`TIMESTAMP_`
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+            SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`TIMESTAMP_` AS ended
+                FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
+                WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
+                  AND true
+                ORDER BY i.`TIMESTAMP_`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_camunda7.run_rule AS p
+            WHERE p.rule = 'task_metrics'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_camunda7.run_backlog AS b
+        WHERE b.rule = 'task_metrics'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_camunda7.run_rule AS p
+        JOIN windrow_camunda7.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'task_metrics'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_camunda7.run_backlog AS b
-    WHERE b.rule = 'task_metrics'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_camunda7.run_backlog AS b WHERE b.rule = 'task_metrics' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_camunda7.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('task_metrics', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_camunda7.run_rule AS p
-    JOIN windrow_camunda7.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'task_metrics'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_camunda7.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('task_metrics', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 END$$
 DELIMITER ;
 

@@ -1370,6 +1370,7 @@ BEGIN
             ('count_backlog'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('held_back'),
             ('history_batch'),
@@ -1590,4 +1591,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 905d87a074bb]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 60ee54e328a8]';

@@ -92,6 +92,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.run_result TO windrow_camunda7_auditor
 GRANT EXECUTE ON ROUTINE windrow_camunda7.orphans TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.in_window TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.schedule_check TO windrow_camunda7_auditor;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.due_of TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.due_now TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.age_of TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_overdue TO windrow_camunda7_auditor;

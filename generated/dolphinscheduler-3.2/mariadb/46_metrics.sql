@@ -9,12 +9,12 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 7e0832f6fe0b]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 8526da05b3b4]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -23,71 +23,73 @@ BEGIN
     DECLARE v_hours    double;
     DECLARE v_gone     double;
 
-    -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
-    SELECT n.families
-    INTO v_families
-    FROM (
-        SELECT 'process_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
+    IF EXISTS (SELECT 1 FROM windrow_dolphinscheduler_3_2.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'process_instances') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'process_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+                -- The oldest of each scope.
+                SELECT MIN(o.ended)
+                FROM (
+                    SELECT (
+                        SELECT i.`end_time`
+                        FROM `dolphinscheduler`.`t_ds_process_instance` AS i
+                        WHERE i.`project_code` = CAST(p.scope AS SIGNED)
+                          AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+                          AND i.`is_sub_process` = 0
+                          AND i.`state` IN (3, 5, 6, 7)
+                        ORDER BY i.`end_time`
+                        LIMIT 1
+                    ) AS ended
+                    FROM windrow_dolphinscheduler_3_2.policy AS p
+                    WHERE p.rule = 'process_instances'
+                      AND p.enabled
+                ) AS o
+            ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
             FROM (
-                SELECT (
-                    SELECT i.`end_time`
-                    FROM `dolphinscheduler`.`t_ds_process_instance` AS i
-                    WHERE i.`project_code` = CAST(p.scope AS SIGNED)
-                      AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-                      AND i.`is_sub_process` = 0
-                      AND i.`state` IN (3, 5, 6, 7)
-                    ORDER BY i.`end_time`
-                    LIMIT 1
-                ) AS ended
+                SELECT i.`end_time` AS ended
                 FROM windrow_dolphinscheduler_3_2.policy AS p
+                STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = CAST(p.scope AS SIGNED)
                 WHERE p.rule = 'process_instances'
                   AND p.enabled
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+                  AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+                  AND i.`is_sub_process` = 0
+                  AND i.`state` IN (3, 5, 6, 7)
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
         FROM (
-            SELECT i.`end_time` AS ended
-            FROM windrow_dolphinscheduler_3_2.policy AS p
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = CAST(p.scope AS SIGNED)
+            SELECT p.deleted_rows, p.families
+            FROM windrow_dolphinscheduler_3_2.run_rule AS p
             WHERE p.rule = 'process_instances'
-              AND p.enabled
-              AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-              AND i.`is_sub_process` = 0
-              AND i.`state` IN (3, 5, 6, 7)
-            LIMIT 1000000
-        ) AS n
-    ) AS n;
-    SELECT SUM(l.deleted_rows) / SUM(l.families)
-    INTO v_rows
-    FROM (
-        SELECT p.deleted_rows, p.families
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_dolphinscheduler_3_2.run_backlog AS b
+        WHERE b.rule = 'process_instances'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_dolphinscheduler_3_2.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_dolphinscheduler_3_2.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
         FROM windrow_dolphinscheduler_3_2.run_rule AS p
+        JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id
         WHERE p.rule = 'process_instances'
-          AND p.families > 0
-          AND p.run_id > p_run - 1000
-        ORDER BY p.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT MIN(b.run_id)
-    INTO v_first
-    FROM windrow_dolphinscheduler_3_2.run_backlog AS b
-    WHERE b.rule = 'process_instances'
-      AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
-    SET v_before = (SELECT b.families FROM windrow_dolphinscheduler_3_2.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first),
-        v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_dolphinscheduler_3_2.run_backlog AS b WHERE b.rule = 'process_instances' AND b.run_id = v_first);
-    IF GREATEST(v_families, v_before) >= 1000000 THEN
-        SET v_hours = NULL;
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_dolphinscheduler_3_2.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('process_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
-    SELECT COALESCE(SUM(p.families), 0)
-    INTO v_gone
-    FROM windrow_dolphinscheduler_3_2.run_rule AS p
-    JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id
-    WHERE p.rule = 'process_instances'
-      AND p.run_id > v_first
-      AND NOT r.dry_run;
-    INSERT IGNORE INTO windrow_dolphinscheduler_3_2.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
-    VALUES ('process_instances', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
 END$$
 DELIMITER ;
 

@@ -4,19 +4,31 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
--- due_now: what is due at this instant, by rule: the search of a run, ended after p_limit rows.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.due_now(p_limit bigint)
+-- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     SELECT 'process_instances', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
-    FROM windrow_dolphinscheduler_3_2.process_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
+    FROM windrow_dolphinscheduler_3_2.process_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', p_limit) AS n
+    HAVING coalesce(p_rule, 'process_instances') = 'process_instances';
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.due_of(text, bigint) IS
+    'As due_now, of rule p_rule; NULL is each. [body 55d9a07585ff]';
+
+-- due_now: what is due at this instant, by rule.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.due_now(p_limit bigint)
+RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_dolphinscheduler_3_2.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_dolphinscheduler_3_2.due_now(10000); [body 6c6c229643c1]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_dolphinscheduler_3_2.due_now(10000); [body 9e3c65d0f8ea]';
 
--- count_backlog: how much a run left, and how much became due and went since the first count of the last seven days.
+-- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.count_backlog(p_run bigint)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
@@ -24,7 +36,8 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
     INSERT INTO windrow_dolphinscheduler_3_2.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     SELECT d.rule, p_run, d.families, o.rows_per_family, greatest(d.families - f.families + f.gone, 0) / f.hours, f.gone / f.hours
-    FROM windrow_dolphinscheduler_3_2.due_now(1000000) AS d
+    FROM windrow_dolphinscheduler_3_2.run AS c
+    CROSS JOIN LATERAL windrow_dolphinscheduler_3_2.due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN LATERAL (
         SELECT sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
         FROM (
@@ -52,11 +65,12 @@ AS $windrow$
         ORDER BY b.run_id
         LIMIT 1
     ) AS f ON greatest(d.families, f.families) < 1000000
-    WHERE EXISTS (SELECT FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.run_id = p_run AND r.backend_pid = pg_backend_pid())
+    WHERE c.run_id = p_run
+      AND c.backend_pid = pg_backend_pid()
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families a rule, into table run_backlog; run() calls it at its end. [body 12dc03c8c46b]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body bfe902832334]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.last_look AS

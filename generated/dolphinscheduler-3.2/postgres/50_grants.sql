@@ -78,6 +78,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_result TO windrow_dolp
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.orphans TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.in_window TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.schedule_check TO windrow_dolphinscheduler_3_2_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.due_of TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.due_now TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.age_of TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_next TO windrow_dolphinscheduler_3_2_auditor;

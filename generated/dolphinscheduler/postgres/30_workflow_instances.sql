@@ -8,9 +8,11 @@ SET statement_timeout = '1min';
 -- One row per scope with a policy.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
 RETURNS TABLE (scope bigint, cutoff timestamp)
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    RETURN QUERY
     SELECT
         p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
@@ -18,9 +20,10 @@ AS $windrow$
     WHERE p.rule = 'workflow_instances'
       AND p.enabled
       AND (p_scope IS NULL OR p.scope = p_scope);
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body dee3742184ce]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 5d99d09461ed]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -129,17 +132,18 @@ DECLARE
     n_upper  bigint[];
     n_lower  bigint[];
 BEGIN
-    SELECT max(s.cutoff) FILTER (WHERE s.scope IS NULL), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
-    INTO v_default, v_least
-    FROM windrow_dolphinscheduler.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s;
     -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT array_agg(coalesce(s.scope, p.scope)), array_agg(s.cutoff), array_agg(coalesce(p.artifacts, true))
-    INTO v_scopes, v_cutoffs, v_recording
+    SELECT
+        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
+        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::bigint, o.artifacts FROM windrow_dolphinscheduler.policy AS o WHERE o.rule = 'workflow_instances'
     ) AS p
-    FULL JOIN windrow_dolphinscheduler.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope
-    WHERE coalesce(s.scope, p.scope) IS NOT NULL;
+    FULL JOIN windrow_dolphinscheduler.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
 
     v_level := p_roots;
     v_seen := p_gone;
@@ -389,7 +393,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 4a81123b906c]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body d78f79d5c539]';
 
 -- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_rows(p_members bigint[])

@@ -1309,6 +1309,7 @@ BEGIN
             ('count_backlog'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('held_back'),
             ('holds_lock'),
@@ -1492,4 +1493,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body cda4755ac817]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body d534d26c94d4]';

@@ -78,6 +78,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_result TO windrow_dolphins
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.orphans TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.in_window TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.schedule_check TO windrow_dolphinscheduler_auditor;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.due_of TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.due_now TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.age_of TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_next TO windrow_dolphinscheduler_auditor;

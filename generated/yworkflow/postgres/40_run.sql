@@ -1276,6 +1276,7 @@ BEGIN
             ('count_backlog'),
             ('drop_policy'),
             ('due_now'),
+            ('due_of'),
             ('finish_artifact'),
             ('fit_archive'),
             ('held_back'),
@@ -1468,4 +1469,4 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 44ac5b3f8a79]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 56a5a8096e67]';

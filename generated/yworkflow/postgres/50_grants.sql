@@ -75,6 +75,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_result TO windrow_yworkflow_audit
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.orphans TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.in_window TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.schedule_check TO windrow_yworkflow_auditor;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.due_of TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.due_now TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.age_of TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_next TO windrow_yworkflow_auditor;

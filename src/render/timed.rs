@@ -31,8 +31,9 @@ pub(super) struct TimedView {
     /// How long ago the oldest row that is due became due.
     age_of_oldest: String,
     members: Vec<MemberView>,
-    /// Whether there are tables beside the root table.
+    /// Whether there are tables beside the root table, and such that only a family that stays keeps a row of theirs.
     several: bool,
+    spares: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
     /// The type of the column that says when a family ended.
@@ -91,6 +92,8 @@ struct MemberView {
     alone: Vec<String>,
     /// What it must be besides to go: of no family that stays, and named by nothing.
     predicates: Vec<String>,
+    /// Whether only a family that stays keeps a row, and nothing else asks for its columns.
+    spared: bool,
     /// What finds the rows of the family `v_key`, and of the families `v_go`; empty where rows have no family.
     of_family: String,
     of_families: String,
@@ -209,6 +212,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         by_family,
         window_rows: rule.batch_rows(dialect),
         several: members.len() > 1,
+        spares: members.iter().any(|member| member.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         first_time: "'4714-11-24 00:00:00 BC'",
         tick: "interval '1 microsecond'",
@@ -347,6 +351,7 @@ fn member_view(
         .iter()
         .map(|column| dialect.ident(column))
         .collect();
+    let archive = archive::view(graph, rule, member.table, dialect);
     let mut belongs = family.clone();
     if root && !belongs.contains(&key) {
         // The root of a family need not name itself.
@@ -443,7 +448,6 @@ fn member_view(
             },
         ),
         root,
-        archive: archive::view(graph, rule, member.table, dialect),
         key_type: table.key.first().map_or("", |key| dialect.kind(key.kind)),
         with_root: if family.first() == Some(&key) {
             String::new()
@@ -454,6 +458,8 @@ fn member_view(
         conditions,
         alone,
         predicates,
+        spared: !root && !belongs.is_empty() && referrers.is_empty() && archive.is_none(),
+        archive,
         of_family: belongs
             .iter()
             .map(|column| format!("t.{column} = v_key"))

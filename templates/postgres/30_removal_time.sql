@@ -286,12 +286,16 @@ BEGIN
     SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
     FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true) AS k;
+{%- if rule.timed.spares %}
+
+    -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
+{%- endif %}
 {%- for member in rule.timed.members %}
 
     -- {{ member.why }}
 {%- if member.root and rule.timed.root_column %}
     WITH gone AS (
-        {{ w::delete_window(rule=rule, member=member) | indent(prefix="        ") }}
+        {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }}
         RETURNING {% if member.archive %}t.*{% else %}{{ rule.timed.is_root }} AS root{% endif %}
     )
 {%- if member.archive %},
@@ -307,9 +311,17 @@ BEGIN
 {%- endif %}
 {%- else %}
 {%- if member.archive %}
-    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member)) | indent }}
+    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member, predicates=member.predicates)) | indent }}
 {%- else %}
-    {{ w::delete_window(rule=rule, member=member) | indent }};
+{%- if member.spared %}
+    IF v_keep = '{}' THEN
+        {{ w::delete_window(rule=rule, member=member, predicates=member.alone) | indent(prefix="        ") }};
+    ELSE
+        {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }};
+    END IF;
+{%- else %}
+    {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent }};
+{%- endif %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %}
 {%- if member.root %}

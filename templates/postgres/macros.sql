@@ -446,11 +446,11 @@ WHERE {{ rule.single.is_named }}
 {%- endmacro delete_named %}
 
 {#- The statement that deletes the rows t of a window, without its end. -#}
-{% macro delete_window(rule, member) -%}
+{% macro delete_window(rule, member, predicates) -%}
 DELETE FROM {{ member.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from
   AND t.{{ rule.end_time }} < p_to
-{%- for predicate in member.predicates %}
+{%- for predicate in predicates %}
   AND {{ predicate }}
 {%- endfor %}
 {%- endmacro delete_window %}

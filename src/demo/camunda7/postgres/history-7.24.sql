@@ -3,6 +3,8 @@
 -- Its size is the number of process instances without a parent in the setting windrow.demo_families; 1,000 are the
 -- fewest that show every oddity below. The rows are the same on every load, but for their distance from now() in UTC, or
 -- from the instant in the setting windrow.demo_now if there is one. Load it as one string or with psql, then VACUUM ANALYZE.
+-- They lie in the order in which their instances ended: the engine sets the removal time of a whole family then, and
+-- PostgreSQL writes a row that is updated anew.
 --
 -- The roots start evenly over the last 200 days and end within three days; the time to live is 30 days for most, 90 for
 -- every seventh. Of ten families three have sub-instances, which share the removal time of their root. An instance has
@@ -83,17 +85,20 @@ ANALYZE demo_instance;
 
 INSERT INTO act_hi_procinst (id_, proc_inst_id_, business_key_, proc_def_key_, proc_def_id_, start_time_, end_time_, removal_time_, duration_, start_user_id_, start_act_id_, end_act_id_, super_process_instance_id_, root_proc_inst_id_, state_)
 SELECT i.id, i.id, 'order-' || i.f, i.process, i.process || ':1', i.started, i.ended, i.removal, extract(epoch FROM i.ended - i.started) * 1000, 'demo', 'start', CASE WHEN i.ended IS NOT NULL THEN 'end' END, i.super_id, i.root_id, CASE WHEN i.ended IS NULL THEN 'ACTIVE' ELSE 'COMPLETED' END
-FROM demo_instance AS i;
+FROM demo_instance AS i
+ORDER BY coalesce(i.ended, i.started), i.f, i.m;
 
 INSERT INTO act_hi_actinst (id_, parent_act_inst_id_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_id_, act_name_, act_type_, assignee_, start_time_, end_time_, duration_, act_inst_state_, sequence_counter_, removal_time_)
 SELECT pg_temp.demo_id('a' || i.f || '.' || i.m || '.' || n), i.id, i.process, i.process || ':1', i.root_id, i.id, i.id, 'activity_' || n, 'Activity ' || n, CASE WHEN n % 3 = 0 THEN 'userTask' ELSE 'serviceTask' END, CASE WHEN n % 3 = 0 THEN 'user' || i.f % 40 END, i.started + make_interval(secs => n), i.ended, 1000, 4, n, i.removal
 FROM demo_instance AS i
-CROSS JOIN LATERAL generate_series(1, 7 + i.f % 4) AS n;
+CROSS JOIN LATERAL generate_series(1, 7 + i.f % 4) AS n
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, n;
 
 INSERT INTO act_hi_taskinst (id_, task_def_key_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_inst_id_, name_, assignee_, start_time_, end_time_, duration_, priority_, removal_time_, task_state_)
 SELECT pg_temp.demo_id('t' || i.f || '.' || i.m || '.' || n), 'activity_' || 3 * n, i.process, i.process || ':1', i.root_id, i.id, i.id, pg_temp.demo_id('a' || i.f || '.' || i.m || '.' || 3 * n), 'Approve order', 'user' || i.f % 40, i.started + make_interval(secs => 3 * n), i.ended, 1000, 50, i.removal, 'Completed'
 FROM demo_instance AS i
-CROSS JOIN LATERAL generate_series(1, 2 + i.f % 2) AS n;
+CROSS JOIN LATERAL generate_series(1, 2 + i.f % 2) AS n
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, n;
 
 -- A big value for every eighth instance, a stack trace for every twentieth, a file for every fiftieth.
 CREATE TEMPORARY TABLE demo_bytes ON COMMIT DROP AS
@@ -104,7 +109,8 @@ WHERE i.f % k.every = 1;
 ANALYZE demo_bytes;
 INSERT INTO act_ge_bytearray (id_, rev_, name_, bytes_, generated_, type_, create_time_, root_proc_inst_id_, removal_time_)
 SELECT b.bytes_id, 1, b.kind, convert_to(repeat(pg_temp.demo_id(b.bytes_id), 20 + b.f % 90), 'UTF8'), NULL, 2, b.started, b.root_id, b.removal
-FROM demo_bytes AS b;
+FROM demo_bytes AS b
+ORDER BY coalesce(b.ended, b.started), b.f, b.m, b.kind;
 -- The resources of a deployment have no removal time.
 INSERT INTO act_re_deployment (id_, name_, deploy_time_, source_)
 SELECT 'deployment', 'orders', c.now - interval '2 years', 'process application' FROM demo_clock AS c;
@@ -116,67 +122,83 @@ INSERT INTO act_hi_varinst (id_, proc_def_key_, proc_def_id_, root_proc_inst_id_
 SELECT pg_temp.demo_id('v' || i.f || '.' || i.m || '.' || n), i.process, i.process || ':1', i.root_id, i.id, i.id, i.id, 'variable_' || n, CASE WHEN b.bytes_id IS NULL THEN 'string' ELSE 'object' END, i.started, 0, b.bytes_id, CASE WHEN b.bytes_id IS NULL THEN 'value ' || n END, 'CREATED', i.removal
 FROM demo_instance AS i
 CROSS JOIN LATERAL generate_series(1, 5 + i.f % 4) AS n
-LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'value' AND n = 1;
+LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'value' AND n = 1
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, n;
 INSERT INTO act_hi_detail (id_, type_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, act_inst_id_, var_inst_id_, name_, var_type_, rev_, time_, text_, sequence_counter_, removal_time_, initial_)
 SELECT pg_temp.demo_id('d' || v.id_ || n), 'VariableUpdate', v.proc_def_key_, v.proc_def_id_, v.root_proc_inst_id_, v.proc_inst_id_, v.execution_id_, v.act_inst_id_, v.id_, v.name_, v.var_type_, n, v.create_time_, 'value', n, v.removal_time_, n = 0
 FROM act_hi_varinst AS v
-CROSS JOIN generate_series(0, 1) AS n;
+JOIN demo_instance AS i ON i.id = v.proc_inst_id_
+CROSS JOIN generate_series(0, 1) AS n
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, v.name_, n;
 
 INSERT INTO act_hi_identitylink (id_, timestamp_, type_, user_id_, task_id_, root_proc_inst_id_, proc_def_id_, operation_type_, proc_def_key_, removal_time_)
 SELECT pg_temp.demo_id('l' || t.id_ || n), t.start_time_, 'assignee', t.assignee_, t.id_, t.root_proc_inst_id_, t.proc_def_id_, CASE n WHEN 0 THEN 'add' ELSE 'delete' END, t.proc_def_key_, t.removal_time_
 FROM act_hi_taskinst AS t
-CROSS JOIN generate_series(0, 1) AS n;
+JOIN demo_instance AS i ON i.id = t.proc_inst_id_
+CROSS JOIN generate_series(0, 1) AS n
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, t.start_time_, n;
 INSERT INTO act_hi_job_log (id_, timestamp_, job_id_, job_retries_, job_exception_msg_, job_exception_stack_id_, job_state_, job_def_type_, act_id_, execution_id_, root_proc_inst_id_, process_instance_id_, process_def_id_, process_def_key_, sequence_counter_, removal_time_)
 SELECT pg_temp.demo_id('j' || i.f || '.' || i.m || '.' || n), i.started + make_interval(secs => n), pg_temp.demo_id('job' || i.f || '.' || i.m), 3, CASE WHEN b.bytes_id IS NOT NULL THEN 'connection refused' END, b.bytes_id, CASE WHEN b.bytes_id IS NOT NULL THEN 1 WHEN n = 1 THEN 0 ELSE 2 END, 'async-continuation', 'activity_' || n, i.id, i.root_id, i.id, i.process || ':1', i.process, n, i.removal
 FROM demo_instance AS i
 CROSS JOIN generate_series(1, 4) AS n
-LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'stack' AND n = 2;
+LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'stack' AND n = 2
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, n;
 INSERT INTO act_hi_incident (id_, proc_def_key_, proc_def_id_, root_proc_inst_id_, proc_inst_id_, execution_id_, create_time_, end_time_, incident_msg_, incident_type_, activity_id_, incident_state_, removal_time_)
 SELECT pg_temp.demo_id('i' || b.id), b.process, b.process || ':1', b.root_id, b.id, b.id, b.started, b.ended, 'connection refused', 'failedJob', 'activity_2', 1, b.removal
 FROM demo_bytes AS b
-WHERE b.kind = 'stack';
+WHERE b.kind = 'stack'
+ORDER BY coalesce(b.ended, b.started), b.f, b.m;
 INSERT INTO act_hi_ext_task_log (id_, timestamp_, ext_task_id_, retries_, topic_name_, worker_id_, act_id_, act_inst_id_, execution_id_, proc_inst_id_, root_proc_inst_id_, proc_def_id_, proc_def_key_, state_, removal_time_)
 SELECT pg_temp.demo_id('e' || i.f || '.' || i.m || '.' || n), i.started, pg_temp.demo_id('ext' || i.id), 3, 'mail', 'worker', 'activity_2', i.id, i.id, i.id, i.root_id, i.process || ':1', i.process, n, i.removal
 FROM demo_instance AS i
 CROSS JOIN generate_series(0, 1) AS n
-WHERE i.f % 3 = 0;
+WHERE i.f % 3 = 0
+ORDER BY coalesce(i.ended, i.started), i.f, i.m, n;
 INSERT INTO act_hi_op_log (id_, proc_def_id_, proc_def_key_, root_proc_inst_id_, proc_inst_id_, task_id_, user_id_, timestamp_, operation_type_, operation_id_, entity_type_, property_, new_value_, removal_time_, category_)
 SELECT pg_temp.demo_id('o' || t.id_), t.proc_def_id_, t.proc_def_key_, t.root_proc_inst_id_, t.proc_inst_id_, t.id_, t.assignee_, t.end_time_, 'Complete', pg_temp.demo_id('op' || t.id_), 'Task', 'delete', 'true', t.removal_time_, 'TaskWorker'
 FROM act_hi_taskinst AS t
-WHERE t.end_time_ IS NOT NULL;
+WHERE t.end_time_ IS NOT NULL
+ORDER BY t.end_time_, t.root_proc_inst_id_, t.start_time_, t.id_;
 INSERT INTO act_hi_comment (id_, type_, time_, user_id_, root_proc_inst_id_, proc_inst_id_, action_, message_, removal_time_)
 SELECT pg_temp.demo_id('c' || i.id), 'comment', i.started, 'demo', i.root_id, i.id, 'AddComment', 'please check', i.removal
 FROM demo_instance AS i
-WHERE i.f % 5 = 0;
+WHERE i.f % 5 = 0
+ORDER BY coalesce(i.ended, i.started), i.f, i.m;
 INSERT INTO act_hi_attachment (id_, rev_, user_id_, name_, type_, root_proc_inst_id_, proc_inst_id_, content_id_, create_time_, removal_time_)
 SELECT pg_temp.demo_id('f' || b.id), 1, 'demo', 'invoice.pdf', 'pdf', b.root_id, b.id, b.bytes_id, b.started, b.removal
 FROM demo_bytes AS b
-WHERE b.kind = 'file';
+WHERE b.kind = 'file'
+ORDER BY coalesce(b.ended, b.started), b.f, b.m;
 INSERT INTO act_ru_authorization (id_, rev_, type_, user_id_, resource_type_, resource_id_, perms_, removal_time_, root_proc_inst_id_)
 SELECT pg_temp.demo_id('z' || i.id), 1, 1, 'user' || i.f % 40, 20, i.id, 2, i.removal, i.root_id
 FROM demo_instance AS i
-WHERE i.f % 10 = 2;
+WHERE i.f % 10 = 2
+ORDER BY coalesce(i.ended, i.started), i.f, i.m;
 
 -- Decisions of processes, and every fortieth of none: those share a removal time of their own.
 CREATE TEMPORARY TABLE demo_decision ON COMMIT DROP AS
-SELECT pg_temp.demo_id('x' || i.id) AS id, i.id AS instance, i.root_id, i.process, i.started, i.removal, i.f, b.bytes_id
+SELECT pg_temp.demo_id('x' || i.id) AS id, i.id AS instance, i.root_id, i.process, i.started, i.ended, i.removal, i.f, b.bytes_id
 FROM demo_instance AS i
 LEFT JOIN demo_bytes AS b ON b.id = i.id AND b.kind = 'decision'
 WHERE i.f % 4 = 1
 UNION ALL
-SELECT pg_temp.demo_id('y' || i.id), NULL, NULL, NULL, i.started, i.started + interval '30 days', i.f, NULL
+SELECT pg_temp.demo_id('y' || i.id), NULL, NULL, NULL, i.started, i.started, i.started + interval '30 days', i.f, NULL
 FROM demo_instance AS i
 WHERE i.f % 40 = 7
   AND i.m = 1;
 INSERT INTO act_hi_decinst (id_, dec_def_id_, dec_def_key_, dec_def_name_, proc_def_key_, proc_inst_id_, eval_time_, removal_time_, root_dec_inst_id_, root_proc_inst_id_)
-SELECT d.id, 'discount:1', 'discount', 'Discount', d.process, d.instance, d.started, d.removal, d.id, d.root_id FROM demo_decision AS d;
+SELECT d.id, 'discount:1', 'discount', 'Discount', d.process, d.instance, d.started, d.removal, d.id, d.root_id
+FROM demo_decision AS d
+ORDER BY coalesce(d.ended, d.started), d.f, d.id;
 INSERT INTO act_hi_dec_in (id_, dec_inst_id_, clause_id_, clause_name_, var_type_, bytearray_id_, text_, create_time_, root_proc_inst_id_, removal_time_)
 SELECT pg_temp.demo_id('in' || d.id || n), d.id, 'input_' || n, 'Input ' || n, 'string', CASE WHEN n = 1 THEN d.bytes_id END, 'gold', d.started, d.root_id, d.removal
 FROM demo_decision AS d
-CROSS JOIN generate_series(1, 2) AS n;
+CROSS JOIN generate_series(1, 2) AS n
+ORDER BY coalesce(d.ended, d.started), d.f, d.id, n;
 INSERT INTO act_hi_dec_out (id_, dec_inst_id_, clause_id_, clause_name_, rule_id_, rule_order_, var_name_, var_type_, double_, create_time_, root_proc_inst_id_, removal_time_)
 SELECT pg_temp.demo_id('out' || d.id), d.id, 'output', 'Discount', 'rule_' || d.f % 5, 1, 'discount', 'double', 0.1, d.started, d.root_id, d.removal
-FROM demo_decision AS d;
+FROM demo_decision AS d
+ORDER BY coalesce(d.ended, d.started), d.f, d.id;
 
 -- Tasks that belong to nothing.
 INSERT INTO act_hi_taskinst (id_, name_, assignee_, start_time_, end_time_, priority_, removal_time_)

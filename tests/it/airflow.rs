@@ -124,7 +124,7 @@ const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 /// 2026-01-15 00:00:00 UTC.
 const NOW: i64 = 1_768_435_200_000_000;
 
-fn graph() -> Graph {
+pub(crate) fn graph() -> Graph {
     graph_of(SPEC)
 }
 

@@ -17,11 +17,11 @@ use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Shared;
 use windrow::render;
 
-use crate::single;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::workers;
+use crate::{airflow, single};
 use defects::DEFECTS;
 
 /// Seconds after which a test has noticed that a run does not end: a defect may keep it at the same rows.
@@ -109,6 +109,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         camunda::graph(),
         single::graph(),
         workers::graph(Shared::Closed),
+        airflow::graph(),
     ];
     for dialect in DIALECTS {
         let bundles: Vec<_> = graphs

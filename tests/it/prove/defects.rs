@@ -355,6 +355,35 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &[STAMP],
     },
     Defect {
+        name: "kept-forgotten",
+        what: "rows of a window go by their time alone, although a family stays",
+        postgres: &[edit("IF v_keep = '{}' THEN", "IF true THEN")],
+        mysql: &[],
+        noticed_by: &[
+            "camunda::by_window::SERVER::a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family",
+        ],
+    },
+    Defect {
+        name: "deaf-key",
+        what: "rows are left to a foreign key whose trigger is disabled",
+        postgres: &[edit(
+            "\n                    AND g.tgenabled IN ('A', 'O')",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["airflow::cascades::one_that_does_not_is_not"],
+    },
+    Defect {
+        name: "uncounted-cascade",
+        what: "what a foreign key has deleted is counted as one row more",
+        postgres: &[edit(
+            "pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];",
+            "pg_stat_get_xact_tuples_deleted(v_tables[v_at]) + 1;",
+        )],
+        mysql: &[],
+        noticed_by: &["airflow::cascades::a_foreign_key_that_cascades_is_left_to_do_so"],
+    },
+    Defect {
         name: "stamp-in-part",
         what: "a stamp forgets what names a batch by the second of three columns",
         postgres: &[edit(

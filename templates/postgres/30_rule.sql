@@ -311,9 +311,9 @@ BEGIN
     SELECT
         max(s.cutoff) FILTER (WHERE s.scope IS NULL),
         min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
-        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
-        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+        array_agg(coalesce(s.scope, p.scope)),
+        array_agg(s.cutoff),
+        array_agg(coalesce(p.artifacts, true))
     INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::{{ rule.scope_type }}, o.artifacts FROM {{ control }}.policy AS o WHERE o.rule = {{ rule.literal }}

@@ -728,14 +728,7 @@ BEGIN
         v_reasons := pg_catalog.array_append(v_reasons, v_state);
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
-    BEGIN
-        p_result := {{ control }}.run_end(v_run, v_reasons);
-    EXCEPTION
-        WHEN query_canceled THEN
-            -- A client's cancel comes as two signals, of which the second may come late.
-            v_state := 'cancelled';
-            p_result := {{ control }}.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
-    END;
+    {{ w::close(call=control ~ ".run_end(v_run, v_reasons)", state="v_state", cancelled="cancelled", again=control ~ ".run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state))") | indent }}
     COMMIT;
 {%- if workers > 1 %}
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -1023,14 +1016,7 @@ BEGIN
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
-    BEGIN
-        p_result := {{ control }}.purge_end(v_run, v_keys, v_reasons);
-    EXCEPTION
-        WHEN query_canceled THEN
-            -- A client's cancel comes as two signals, of which the second may come late.
-            v_reason := 'CANCELLED';
-            p_result := {{ control }}.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
-    END;
+    {{ w::close(call=control ~ ".purge_end(v_run, v_keys, v_reasons)", state="v_reason", cancelled="CANCELLED", again=control ~ ".purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason))") | indent }}
     COMMIT;
     PERFORM {{ control }}.run_unlock();
     IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN

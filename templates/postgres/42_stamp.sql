@@ -648,14 +648,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
     END LOOP;
-    BEGIN
-        p_result := {{ control }}.stamp_end(v_run, v_state);
-    EXCEPTION
-        WHEN query_canceled THEN
-            -- A client's cancel comes as two signals, of which the second may come late.
-            v_state := 'cancelled';
-            p_result := {{ control }}.stamp_end(v_run, v_state);
-    END;
+    {{ w::close(call=control ~ ".stamp_end(v_run, v_state)", state="v_state", cancelled="cancelled", again=control ~ ".stamp_end(v_run, v_state)") | indent }}
     COMMIT;
     PERFORM {{ control }}.run_unlock();
     IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN

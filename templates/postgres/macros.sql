@@ -302,11 +302,6 @@ IF v_skipped = 'NOT_A_ROOT' THEN
 )
 {%- endmacro last_that_stays %}
 
-{#- That root i is older than the last one of its group that stays. Where there is no such one, it stays. -#}
-{% macro older_than_newest(rule) -%}
-(i.{{ rule.newest.by }}, i.{{ rule.key }}) < {{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per) }}
-{%- endmacro older_than_newest %}
-
 {#- That root i, which is final and a candidate, is not among the newest of its group; l is the last one that stays, where it is known. -#}
 {% macro not_newest(rule, known=false) -%}
 -- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
@@ -316,7 +311,7 @@ AND (
 {%- if rule.newest.of | length > 0 %}
     OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR {% if known %}(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::older_than_newest(rule=rule) | indent }}{% endif %}
+    OR (i.{{ rule.newest.by }}, i.{{ rule.key }}) < {% if known %}(l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per) | indent }}{% endif %}
 )
 {%- endmacro not_newest %}
 
@@ -578,3 +573,15 @@ LEFT JOIN LATERAL (
     HAVING count(*) > 0
 ) AS e ON true
 {%- endmacro skips_and_failures %}
+
+{#- What closes the ledger at the end of a call, also where it is cancelled there: `again` closes it as such. -#}
+{% macro close(call, state, cancelled, again) -%}
+BEGIN
+    p_result := {{ call }};
+EXCEPTION
+    WHEN query_canceled THEN
+        -- A client's cancel comes as two signals, of which the second may come late.
+        {{ state }} := '{{ cancelled }}';
+        p_result := {{ again }};
+END;
+{%- endmacro close %}

@@ -136,9 +136,9 @@ BEGIN
     SELECT
         max(s.cutoff) FILTER (WHERE s.scope IS NULL),
         min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-        array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
-        array_agg(s.cutoff) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL),
-        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE coalesce(s.scope, p.scope) IS NOT NULL)
+        array_agg(coalesce(s.scope, p.scope)),
+        array_agg(s.cutoff),
+        array_agg(coalesce(p.artifacts, true))
     INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     FROM (
         SELECT o.scope::bigint, o.artifacts FROM windrow_dolphinscheduler_3_2.policy AS o WHERE o.rule = 'process_instances'
@@ -393,7 +393,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 16c2d92f3fdb]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 0343159d16fd]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])

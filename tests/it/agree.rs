@@ -1,16 +1,21 @@
 //! The servers give one answer: the same rows and options lead to the same documents and the same ledger on all of them.
 
 use serde_json::{Value, json};
-use windrow::dialect::DIALECTS;
+use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Shared;
 
+use crate::harness::tests;
 use crate::oracle::now;
+use crate::support::effort::seeds;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::installation::Installation;
 use crate::support::world::{Row, SECOND, World};
 
-/// How many worlds are compared.
-const WORLDS: u64 = 20;
+tests! {
+    on_several: [
+        all_servers_answer_alike,
+    ],
+}
 
 /// What is of the server, the clock or the installation alone.
 const OWN: [&str; 12] = [
@@ -28,14 +33,13 @@ const OWN: [&str; 12] = [
     "armed",
 ];
 
-#[test]
 fn all_servers_answer_alike() {
     for shared in [Shared::Closed, Shared::Literal] {
         let mut installations: Vec<_> = DIALECTS
             .iter()
             .map(|dialect| Installation::armed(*dialect, &dolphinscheduler(shared)))
             .collect();
-        for seed in 1..=WORLDS {
+        for seed in seeds("worlds of three servers", Dialect::Postgres, 20) {
             let world = World::random(seed, shared, now(), SECOND);
             if !world.as_of_is_option {
                 continue;

@@ -13,6 +13,8 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::report;
 
+use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
@@ -21,32 +23,25 @@ mod rows;
 
 const SPEC: &str = include_str!("../../specs/airflow-3.toml");
 
-/// Makes tests of functions that take a dialect, for the servers that Airflow runs on.
-macro_rules! on_its_servers {
-    ($($name:ident),* $(,)?) => {
-        mod postgres {
-            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Postgres) })*
-        }
-        mod mysql {
-            $(#[test] fn $name() { super::$name(windrow::dialect::Dialect::Mysql) })*
-        }
-    };
+tests! {
+    within: [cascades::tests, rows::tests],
+    on_postgres: [
+        a_failed_family_is_an_exit_code,
+    ],
+    postgres_and_mysql: [
+        a_real_history_is_cleaned_from_end_to_end,
+        odd_histories_are_cleaned_as_the_model_says,
+        the_spec_fits_the_schema,
+        old_runs_that_run_stay,
+        the_last_run_of_a_dag_keeps_its_tasks,
+        what_two_rules_would_take_is_told,
+        a_run_without_an_end_goes_by_its_last_change,
+        a_table_that_refuses_keeps_its_family_and_no_other,
+        a_table_that_is_known_to_refuse_is_a_reason,
+        triggers_and_deferred_tasks_stay,
+        a_run_that_is_cleared_meanwhile_stays,
+    ],
 }
-use on_its_servers;
-
-on_its_servers!(
-    a_real_history_is_cleaned_from_end_to_end,
-    odd_histories_are_cleaned_as_the_model_says,
-    the_spec_fits_the_schema,
-    old_runs_that_run_stay,
-    the_last_run_of_a_dag_keeps_its_tasks,
-    what_two_rules_would_take_is_told,
-    a_run_without_an_end_goes_by_its_last_change,
-    a_table_that_refuses_keeps_its_family_and_no_other,
-    a_table_that_is_known_to_refuse_is_a_reason,
-    triggers_and_deferred_tasks_stay,
-    a_run_that_is_cleared_meanwhile_stays,
-);
 
 /// The tables of the tree and the columns that say what belongs to what.
 const TREE: [(&str, &[&str]); 17] = [
@@ -600,7 +595,7 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
     let dags = ["plain", "it's", "Ünï — 定義", "no policy"];
     prepare(&mut database, &dags);
     let (mut families, mut outlived) = (0, 0);
-    for seed in 1..=25 {
+    for seed in seeds("worlds of Airflow's runs", dialect, 25) {
         let random = &mut SmallRng::seed_from_u64(seed);
         for table in EMPTIED.iter().chain(&["W.policy", "W.hold"]) {
             database.execute(&format!("DELETE FROM {table}"));
@@ -997,7 +992,6 @@ fn a_run_that_is_cleared_meanwhile_stays(dialect: Dialect) {
 }
 
 /// A family that could not go is a failure that the shell sees.
-#[test]
 fn a_failed_family_is_an_exit_code() {
     let mut database = small(Dialect::Postgres, &graph());
     extension(&mut database);

@@ -9,14 +9,18 @@ use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::history::until;
-use crate::support::installation::{Installation, bundle, on_every_server};
+use crate::support::installation::{Installation, bundle};
 
-on_every_server!(
-    what_goes_is_archived_as_it_was,
-    what_is_archived_is_not_dropped_unasked
-);
+tests! {
+    within: [strategies::tests],
+    every_server: [
+        what_goes_is_archived_as_it_was,
+        what_is_archived_is_not_dropped_unasked,
+    ],
+}
 
 const SPEC: &str = r#"
 name = "archive"

@@ -14,42 +14,42 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
+use crate::harness::{Test, every_server, tests};
 use crate::support::camunda::{Camunda, graph_by_family};
 use crate::support::history::until;
-use crate::support::installation::{on_every_server, violations};
+use crate::support::installation::violations;
 
-/// Makes of each body a test on every server, by windows and by families.
-macro_rules! in_each_unit {
-    ($($name:ident),* $(,)?) => {
-        mod by_window {
-            crate::support::installation::on_every_server!($($name),*);
-            $(fn $name(dialect: windrow::dialect::Dialect) { super::$name(crate::camunda::Unit::Window, dialect) })*
-        }
-        mod by_family {
-            crate::support::installation::on_every_server!($($name),*);
-            $(fn $name(dialect: windrow::dialect::Dialect) { super::$name(crate::camunda::Unit::Family, dialect) })*
-        }
-    };
+tests! {
+    within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, stamp::tests, stamp_of::tests, twins::tests],
+    every_server: [
+        no_window_has_more_rows_of_a_table_than_the_setting_says,
+        options_that_make_no_sense_are_refused,
+        verify_tells_rows_apart_from_their_family_and_rows_without_a_removal_time,
+        an_age_knows_holds_and_undated_rows,
+    ],
+    in_each_unit: [
+        a_run_on_a_realistic_history_does_what_preview_says,
+        a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family,
+        a_poisoned_instant_is_found_recorded_and_passed_over,
+        what_another_session_holds_is_left_to_it,
+        what_a_lost_session_leaves_is_whole_and_the_next_run_finishes,
+    ],
 }
-use in_each_unit;
-
-in_each_unit!(
-    a_run_on_a_realistic_history_does_what_preview_says,
-    a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family,
-    a_poisoned_instant_is_found_recorded_and_passed_over,
-    what_another_session_holds_is_left_to_it,
-    what_a_lost_session_leaves_is_whole_and_the_next_run_finishes,
-);
-on_every_server!(
-    no_window_has_more_rows_of_a_table_than_the_setting_says,
-    options_that_make_no_sense_are_refused,
-    verify_tells_rows_apart_from_their_family_and_rows_without_a_removal_time,
-    an_age_knows_holds_and_undated_rows,
-);
 
 /// The same for all tests of a realistic history, and long enough ago for no removal time to come meanwhile.
 const NOW: &str = "2026-06-01 12:00:00";
 const AS_OF: &str = "2026-06-01T12:00:00Z";
+
+/// Runs on every server, by windows and by families.
+fn in_each_unit(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
+    [("by_window", Unit::Window), ("by_family", Unit::Family)]
+        .into_iter()
+        .flat_map(|(place, unit)| {
+            let body = move |dialect| body(unit, dialect);
+            every_server(&format!("{module}::{place}"), name, body)
+        })
+        .collect()
+}
 
 /// What one transaction takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

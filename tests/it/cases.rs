@@ -10,7 +10,17 @@ use rand::{Rng, SeedableRng};
 use windrow::diagnostic::{Colour, has_errors, render, to_json};
 use windrow::{lint, spec};
 
-#[test]
+use crate::harness::tests;
+
+tests! {
+    alone: [
+        cases,
+        specs_are_clean,
+        the_json_schema_is_fresh,
+        a_broken_spec_never_panics,
+    ],
+}
+
 fn cases() {
     let mut shown = BTreeSet::new();
     for directory in directories() {
@@ -32,7 +42,6 @@ fn cases() {
     assert!(unseen.is_empty(), "no case shows {unseen:?}");
 }
 
-#[test]
 fn specs_are_clean() {
     let mut count = 0;
     for path in specs() {
@@ -49,7 +58,6 @@ fn specs_are_clean() {
     assert!(count > 0, "no specs found");
 }
 
-#[test]
 fn the_json_schema_is_fresh() {
     let path = root().join("specs/windrow.schema.json");
     let fresh = spec::json_schema();
@@ -62,7 +70,6 @@ fn the_json_schema_is_fresh() {
     );
 }
 
-#[test]
 fn a_broken_spec_never_panics() {
     let whole: Vec<String> = specs().iter().map(|path| read(path)).collect();
     let broken: Vec<String> = directories()

@@ -3,6 +3,23 @@
 use std::env;
 use std::process::Command;
 
+use crate::harness::tests;
+
+tests! {
+    alone: [
+        help_names_every_command_and_the_exit_codes,
+        a_subcommand_shows_an_example,
+        wrong_usage_exits_with_two,
+        a_code_is_explained,
+        no_error_shows_a_password,
+        the_graph_is_drawn_as_a_tree,
+        the_graph_is_drawn_for_mermaid,
+        the_graph_is_drawn_for_graphviz,
+        the_picture_is_well_formed_and_the_same_each_time,
+        stale_files_are_shown_and_exit_with_one,
+    ],
+}
+
 /// The binary with these arguments, in an environment without a database.
 fn windrow(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
@@ -30,7 +47,6 @@ fn windrow(arguments: &[&str]) -> String {
 
 const SPEC: &str = "specs/dolphinscheduler.toml";
 
-#[test]
 fn help_names_every_command_and_the_exit_codes() {
     insta::assert_snapshot!(windrow(&["--help"]), @r"
     exit: 0
@@ -88,7 +104,6 @@ fn help_names_every_command_and_the_exit_codes() {
     ");
 }
 
-#[test]
 fn a_subcommand_shows_an_example() {
     insta::assert_snapshot!(windrow(&["run", "--help"]), @r"
     exit: 0
@@ -161,7 +176,6 @@ fn a_subcommand_shows_an_example() {
     ");
 }
 
-#[test]
 fn wrong_usage_exits_with_two() {
     insta::assert_snapshot!(windrow(&["generat"]), @r"
     exit: 2
@@ -211,7 +225,6 @@ fn wrong_usage_exits_with_two() {
     ");
 }
 
-#[test]
 fn a_code_is_explained() {
     insta::assert_snapshot!(windrow(&["check", "--explain", "unlisted-reference"]), @r"
     exit: 0
@@ -221,7 +234,6 @@ fn a_code_is_explained() {
     ");
 }
 
-#[test]
 fn no_error_shows_a_password() {
     for url in [
         "postgres://app:hunter2@127.0.0.1:1/prod",
@@ -256,7 +268,6 @@ fn no_error_shows_a_password() {
     ");
 }
 
-#[test]
 fn the_graph_is_drawn_as_a_tree() {
     insta::assert_snapshot!(windrow(&["graph", SPEC]), @r"
     exit: 0
@@ -283,7 +294,6 @@ fn the_graph_is_drawn_as_a_tree() {
     ");
 }
 
-#[test]
 fn the_graph_is_drawn_for_mermaid() {
     insta::assert_snapshot!(windrow(&["graph", SPEC, "--format", "mermaid"]), @r#"
     exit: 0
@@ -320,7 +330,6 @@ fn the_graph_is_drawn_for_mermaid() {
     "#);
 }
 
-#[test]
 fn the_graph_is_drawn_for_graphviz() {
     let said = windrow(&["graph", SPEC, "--format", "dot"]);
     assert!(
@@ -330,7 +339,6 @@ fn the_graph_is_drawn_for_graphviz() {
     assert_eq!(said.matches(" -> ").count(), 13, "{said}");
 }
 
-#[test]
 fn the_picture_is_well_formed_and_the_same_each_time() {
     let said = windrow(&["graph", SPEC, "--format", "svg"]);
     assert_eq!(said, windrow(&["graph", SPEC, "--format", "svg"]));
@@ -339,7 +347,6 @@ fn the_picture_is_well_formed_and_the_same_each_time() {
     assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
 }
 
-#[test]
 fn stale_files_are_shown_and_exit_with_one() {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let out = folder.path().display().to_string();

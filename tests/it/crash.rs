@@ -5,29 +5,31 @@ mod stops;
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
+use crate::harness::tests;
 use crate::rig::{self, Database, W};
 use crate::support::history::{Client, History, joined, refused, until};
-use crate::support::installation::{on_every_server, violations};
+use crate::support::installation::violations;
 
-on_every_server!(
-    a_cancelled_run_leaves_no_half_family_and_no_lock,
-    what_the_session_of_a_killed_run_commits_is_told_and_finished,
-    a_full_disk_ends_the_run_red_and_the_next_one_works,
-);
-
-/// What the sample of a test depends on; another one each time.
-fn seed() -> Result<u64> {
-    Ok(SystemTime::now()
-        .duration_since(UNIX_EPOCH)?
-        .subsec_nanos()
-        .into())
+tests! {
+    within: [stops::tests],
+    on_postgres: [
+        a_statement_timeout_ends_the_run_like_a_cancel,
+        a_cancel_while_a_run_looks_for_roots_counts_too,
+        a_cancel_at_the_end_of_a_run_closes_the_ledger_too,
+        a_session_that_began_a_run_and_does_nothing_blocks_nobody,
+    ],
+    every_server: [
+        a_cancelled_run_leaves_no_half_family_and_no_lock,
+        what_the_session_of_a_killed_run_commits_is_told_and_finished,
+        a_full_disk_ends_the_run_red_and_the_next_one_works,
+    ],
 }
 
 fn kill(pid: i64) -> Result<()> {
@@ -258,7 +260,6 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
     Ok(())
 }
 
-#[test]
 fn a_statement_timeout_ends_the_run_like_a_cancel() -> Result<()> {
     let database = Database::shared()?;
     let mut client = database.connect()?;
@@ -282,7 +283,6 @@ fn a_statement_timeout_ends_the_run_like_a_cancel() -> Result<()> {
     rig::check_whole(&mut client)
 }
 
-#[test]
 fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
     let database = Database::shared()?;
     let mut client = database.connect()?;
@@ -296,7 +296,6 @@ fn a_cancel_while_a_run_looks_for_roots_counts_too() -> Result<()> {
 
 /// A client's cancel comes as two signals, to the process and to its group (signal_child() of the server), and the second
 /// one may come when the first has been dealt with.
-#[test]
 fn a_cancel_at_the_end_of_a_run_closes_the_ledger_too() -> Result<()> {
     let database = Database::shared()?;
     let mut client = database.connect()?;
@@ -335,7 +334,6 @@ fn cancelled_at(table: &str, database: &Database, client: &mut ::postgres::Clien
 }
 
 /// An error that no handler can catch, such as a cancel between two batches, leaves a session that holds the lock.
-#[test]
 fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     let database = Database::shared()?;
     let mut dead = database.connect()?;

@@ -12,12 +12,19 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{self, Postgres, Settings};
 
+use crate::harness::tests;
 use crate::rig::{self, W};
+
+tests! {
+    on_postgres: [
+        pg_cron_starts_runs_that_record_themselves,
+        every_version_installs_runs_and_uninstalls,
+    ],
+}
 
 /// A minute tick and some time to work: pg_cron before 1.5 knows no seconds.
 const PATIENCE: Duration = Duration::from_secs(75);
 
-#[test]
 fn pg_cron_starts_runs_that_record_themselves() -> Result<()> {
     let versions = sandbox::installed();
     ensure!(
@@ -278,7 +285,6 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
 }
 
 /// The files as `psql -f` takes them, on every version: what is previewed goes, and nothing is left of windrow.
-#[test]
 fn every_version_installs_runs_and_uninstalls() -> Result<()> {
     for (major, bin_dir) in sandbox::installed() {
         if major >= 14 {

@@ -13,6 +13,30 @@ use windrow::sandbox::{Postgres, Settings};
 
 mod twins;
 
+use crate::harness::tests;
+
+tests! {
+    within: [twins::tests],
+    on_postgres: [
+        the_schemas_are_whole,
+        the_history_is_the_same_on_every_load,
+        the_demo_history_keeps_its_promises,
+        the_demo_tells_the_whole_story_and_goes_away,
+        the_demo_tells_the_story_of_yworkflow,
+    ],
+    on_mysql: [
+        the_demo_tells_the_whole_story_on_mysql,
+    ],
+    on_mariadb: [
+        the_demo_tells_the_whole_story_on_mariadb,
+    ],
+    on_several: [
+        the_demo_tells_the_story_of_camunda_on_every_server,
+        the_demo_tells_the_story_of_airflow_on_its_servers,
+        the_demo_shows_a_system_on_its_own_servers_only,
+    ],
+}
+
 fn loaded(server: &Postgres, database: &str, schema: &str) -> Result<Client> {
     Client::connect(&server.url("postgres", "postgres"), NoTls)?
         .batch_execute(&format!("CREATE DATABASE {database}"))?;
@@ -45,7 +69,6 @@ fn all_rows(client: &mut Client) -> Result<i64> {
 const TABLES: &str =
     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace";
 
-#[test]
 fn the_schemas_are_whole() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     assert_eq!(number(&mut loaded(&server, "new", SCHEMA_34)?, TABLES)?, 53);
@@ -53,7 +76,6 @@ fn the_schemas_are_whole() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn the_history_is_the_same_on_every_load() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     let digest = "SELECT sum(hashtext(concat_ws('/', id, state, project_code, is_sub_workflow, end_time - start_time)))
@@ -67,7 +89,6 @@ fn the_history_is_the_same_on_every_load() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn the_demo_history_keeps_its_promises() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     let mut client = loaded(&server, "demo", SCHEMA_34)?;
@@ -321,12 +342,10 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn the_demo_tells_the_whole_story_and_goes_away() {
     tell_story("postgres", "PostgreSQL");
 }
 
-#[test]
 fn the_demo_tells_the_story_of_yworkflow() {
     let story = story_of(&["--system", "yworkflow", "--families", "1000"]);
     for word in [
@@ -342,7 +361,6 @@ fn the_demo_tells_the_story_of_yworkflow() {
     assert!(!story.contains("found something"), "{story}");
 }
 
-#[test]
 fn the_demo_tells_the_story_of_camunda_on_every_server() {
     tells_the_same(
         "camunda7",
@@ -355,7 +373,6 @@ fn the_demo_tells_the_story_of_camunda_on_every_server() {
     );
 }
 
-#[test]
 fn the_demo_tells_the_story_of_airflow_on_its_servers() {
     tells_the_same(
         "airflow-3",
@@ -395,7 +412,6 @@ fn tells_the_same(system: &str, dialects: &[&str], words: &[&str]) {
     assert!(figures.iter().all(|of| *of == figures[0]), "{figures:?}");
 }
 
-#[test]
 fn the_demo_shows_a_system_on_its_own_servers_only() {
     let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
         .args(["demo", "--system", "yworkflow", "--dialect", "mariadb"])
@@ -408,12 +424,10 @@ fn the_demo_shows_a_system_on_its_own_servers_only() {
     );
 }
 
-#[test]
 fn the_demo_tells_the_whole_story_on_mysql() {
     tell_story("mysql", "MySQL");
 }
 
-#[test]
 fn the_demo_tells_the_whole_story_on_mariadb() {
     tell_story("mariadb", "MariaDB");
 }

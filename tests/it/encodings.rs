@@ -5,10 +5,11 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;
 
+use crate::harness::tests;
 use crate::support::database;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{
-    Installation, Session, apply, bundle, call, connect, on_every_server, violations,
+    Installation, Session, apply, bundle, call, connect, violations,
 };
 
 const SPEC: &str = r#"
@@ -82,7 +83,11 @@ fn cleaned(session: &mut Session, dialect: Dialect, control: &str, what: &str) {
     assert_eq!(left, ["2", "4"], "{what}");
 }
 
-on_every_server!(letters_beyond_ascii_are_keys_like_any);
+tests! {
+    every_server: [
+        letters_beyond_ascii_are_keys_like_any,
+    ],
+}
 
 fn letters_beyond_ascii_are_keys_like_any(dialect: Dialect) {
     let graph = graph();

@@ -10,32 +10,23 @@ use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
+use crate::harness::tests;
 use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::installation::{Installation, apply, bundle};
 use crate::support::oracle::{self, Outcome};
 use crate::support::world::{Row, SECOND, World};
 
-/// Makes tests of functions that take a flavour: one for each.
-macro_rules! on_both_servers {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() { super::$name(windrow::sandbox::mysql::Flavour::Mysql); })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() { super::$name(windrow::sandbox::mysql::Flavour::Mariadb); })*
-        }
-    };
+tests! {
+    mysql_and_mariadb: [
+        a_scheduled_run_does_its_work_and_records_itself,
+        overlapping_events_do_no_harm,
+        errors_of_a_scheduled_run_are_in_the_ledger,
+        every_worker_has_an_event,
+        verify_tells_why_no_event_runs,
+        a_replica_gets_the_purge_and_runs_no_event,
+    ],
 }
-
-on_both_servers!(
-    a_scheduled_run_does_its_work_and_records_itself,
-    overlapping_events_do_no_harm,
-    errors_of_a_scheduled_run_are_in_the_ledger,
-    every_worker_has_an_event,
-    verify_tells_why_no_event_runs,
-    a_replica_gets_the_purge_and_runs_no_event,
-);
 
 static MYSQL: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mysql));
 static MARIADB: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mariadb));

@@ -7,7 +7,17 @@ use std::path::{Path, PathBuf};
 use windrow::dialect::DIALECTS;
 use windrow::{lint, render};
 
+use crate::harness::tests;
 use crate::support::graphs::graph_of;
+
+tests! {
+    alone: [
+        what_is_committed_is_fresh,
+        the_same_spec_gives_the_same_bytes,
+        every_statement_of_a_bundle_stands_in_its_file,
+        a_small_change_of_a_spec_is_a_small_change_of_the_sql,
+    ],
+}
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -52,7 +62,6 @@ fn committed(folder: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-#[test]
 fn what_is_committed_is_fresh() {
     let mut found = BTreeMap::new();
     committed(&root().join("generated"), &mut found);
@@ -67,12 +76,10 @@ fn what_is_committed_is_fresh() {
     }
 }
 
-#[test]
 fn the_same_spec_gives_the_same_bytes() {
     assert_eq!(rendered(), rendered());
 }
 
-#[test]
 fn every_statement_of_a_bundle_stands_in_its_file() {
     let text =
         fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
@@ -98,7 +105,6 @@ fn every_statement_of_a_bundle_stands_in_its_file() {
     }
 }
 
-#[test]
 fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
     let text =
         fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");

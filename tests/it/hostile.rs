@@ -16,13 +16,18 @@ use windrow::graph::Shared;
 use windrow::lint;
 use windrow::render;
 
+use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 
-on_every_server!(options_of_all_kinds_are_answered_or_refused);
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+tests! {
+    alone: [
+        a_spec_with_mistakes_is_told_and_never_a_panic,
+    ],
+    every_server: [
+        options_of_all_kinds_are_answered_or_refused,
+    ],
 }
 
 /// The real specs; a typo in one of them is what a spec looks like that someone has just written.
@@ -130,12 +135,10 @@ fn mangled(spec: &str, random: &mut SmallRng) -> String {
     text
 }
 
-/// `WINDROW_TEST_SPECS` tries more.
-#[test]
 fn a_spec_with_mistakes_is_told_and_never_a_panic() {
     let specs = specs();
     let (mut wrong, mut right) = (0, 0);
-    for seed in 1..=number("WINDROW_TEST_SPECS", 20) * 100 {
+    for seed in seeds("specs with mistakes", None, 2_000) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let spec = specs.choose(random).expect("a spec");
         let text = mangled(spec, random);
@@ -277,7 +280,7 @@ fn options_of_all_kinds_are_answered_or_refused(dialect: Dialect) {
     let before = installation.contents();
     let count = installation.number(tables(dialect));
     let (mut refused, mut answered, mut wrong) = (0, 0, Vec::new());
-    for seed in 1..=number("WINDROW_TEST_SPECS", 12) * 40 {
+    for seed in seeds("documents of odd options", dialect, 480) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let (routine, names) = *ROUTINES.choose(random).expect("a routine");
         let mut options = json!({});

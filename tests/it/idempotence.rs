@@ -15,20 +15,24 @@ use windrow::drift::{self, Drift, Kind};
 use windrow::graph::{Graph, Shared};
 use windrow::render;
 
+use crate::harness::tests;
 use crate::support::database::{self, Database, exclusive, is_numbered};
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{
-    Installation, Session, bundle, call, connect, on_every_server, server,
-};
+use crate::support::installation::{Installation, Session, bundle, call, connect, server};
 
-on_every_server!(
-    installing_twice_changes_nothing,
-    a_new_rule_deletes_nothing_before_it_is_armed,
-    the_client_installs_what_windrow_installs,
-    uninstalling_leaves_the_catalog_as_it_was,
-    an_installation_that_broke_off_is_finished_by_the_next,
-    what_was_changed_by_hand_is_seen_and_put_back,
-);
+tests! {
+    on_postgres: [
+        roles_that_another_database_needs_survive_the_uninstallation,
+    ],
+    every_server: [
+        installing_twice_changes_nothing,
+        a_new_rule_deletes_nothing_before_it_is_armed,
+        the_client_installs_what_windrow_installs,
+        uninstalling_leaves_the_catalog_as_it_was,
+        an_installation_that_broke_off_is_finished_by_the_next,
+        what_was_changed_by_hand_is_seen_and_put_back,
+    ],
+}
 
 /// A database with the application's tables, and a spec of its own: the roles of a control schema belong to the server.
 struct Place {
@@ -526,7 +530,6 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
 }
 
 /// Roles belong to the whole server of PostgreSQL, a control schema to one database.
-#[test]
 fn roles_that_another_database_needs_survive_the_uninstallation() {
     let one = Place::new(Dialect::Postgres, "neighbours");
     let mut two = Place::new(Dialect::Postgres, "neighbours");

@@ -19,6 +19,12 @@ use serde_json::Value;
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::sandbox::{Postgres, Settings};
 
+use crate::harness::tests;
+
+tests! {
+    within: [findings::tests, first_day::tests, manners::tests, mysql::tests, outbox::tests, secured::tests, trouble::tests],
+}
+
 const SPEC: &str = "specs/dolphinscheduler.toml";
 const SPEC_32: &str = "specs/dolphinscheduler-3.2.toml";
 

@@ -15,6 +15,7 @@ mod encodings;
 mod events;
 mod generated;
 mod guard;
+mod harness;
 mod hostile;
 mod idempotence;
 mod live;
@@ -45,3 +46,55 @@ mod windows;
 mod workers;
 mod worlds;
 mod yworkflow;
+
+harness::tests! {
+    within: [
+        agree::tests,
+        airflow::tests,
+        archive::tests,
+        camunda::tests,
+        cases::tests,
+        cli::tests,
+        composite::tests,
+        crash::tests,
+        cron::tests,
+        debris::tests,
+        demo::tests,
+        encodings::tests,
+        events::tests,
+        generated::tests,
+        guard::tests,
+        hostile::tests,
+        idempotence::tests,
+        live::tests,
+        monitoring::tests,
+        named::tests,
+        newest::tests,
+        oracle::tests,
+        orphan_guard::tests,
+        pace::tests,
+        plan::tests,
+        poison::tests,
+        prove::tests,
+        rights::tests,
+        rivals::tests,
+        roles::tests,
+        sandbox::tests,
+        scale::tests,
+        session::tests,
+        set_null::tests,
+        sight::tests,
+        single::tests,
+        squawk::tests,
+        tidy::tests,
+        unarchive::tests,
+        windows::tests,
+        workers::tests,
+        worlds::tests,
+        yworkflow::tests,
+    ],
+}
+
+fn main() -> std::process::ExitCode {
+    harness::main(tests())
+}

@@ -10,6 +10,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use windrow::render::monitoring::{LABELS, METRICS};
 
+use crate::harness::tests;
+
+tests! {
+    alone: [
+        prometheus_takes_the_alert_rules_and_they_name_metrics_that_exist,
+        the_alerts_fire_when_they_should,
+        the_dashboard_shows_metrics_that_exist,
+        the_collector_file_has_the_fields_of_its_documentation,
+    ],
+}
+
 /// A collector file: `collector_name`, `metrics` and `queries`, and no other field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,7 +97,6 @@ fn is_known(name: &str) -> bool {
     METRICS.iter().any(|metric| metric.name == name)
 }
 
-#[test]
 fn prometheus_takes_the_alert_rules_and_they_name_metrics_that_exist() {
     let files = generated("monitoring/alerts.yml");
     let (content, said) = promtool(&["check", "rules"], &files);
@@ -105,7 +115,6 @@ fn prometheus_takes_the_alert_rules_and_they_name_metrics_that_exist() {
 }
 
 /// Promtool plays two days: a rule falls behind and the last run fails.
-#[test]
 fn the_alerts_fire_when_they_should() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let rules = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -118,7 +127,6 @@ fn the_alerts_fire_when_they_should() {
     assert!(content, "{said}");
 }
 
-#[test]
 fn the_dashboard_shows_metrics_that_exist() {
     for file in generated("monitoring/dashboard.json") {
         let text = fs::read_to_string(file).expect("a readable file");
@@ -157,7 +165,6 @@ fn the_dashboard_shows_metrics_that_exist() {
     }
 }
 
-#[test]
 fn the_collector_file_has_the_fields_of_its_documentation() {
     for file in generated("metrics.collector.yml") {
         let text = fs::read_to_string(file).expect("a readable file");

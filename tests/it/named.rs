@@ -8,8 +8,10 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
+use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 
 const SPEC: &str = r#"
 name = "named"
@@ -44,7 +46,11 @@ const KINDS: [(&str, Option<i64>); 5] = [
     ("gone", None),
 ];
 
-on_every_server!(what_a_row_names_goes_with_it);
+tests! {
+    every_server: [
+        what_a_row_names_goes_with_it,
+    ],
+}
 
 fn schema(dialect: Dialect) -> String {
     // Another collation than that of the control tables.
@@ -164,7 +170,7 @@ fn what_a_row_names_goes_with_it(dialect: Dialect) {
     let mut database = Installation::of(dialect, &schema(dialect), &graph);
     database.arm();
     let (mut jobs, mut values) = (0, 0);
-    for seed in 1..=40 {
+    for seed in seeds("worlds of named rows", dialect, 40) {
         let gone = fill(&mut database, &mut SmallRng::seed_from_u64(seed));
         let count = |of: &str| gone.iter().filter(|(table, _)| *table == of).count();
         jobs += count("job");

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, on_every_server, violations};
+use crate::support::installation::{Installation, violations};
 
 const SPEC: &str = r#"
 name = "newest"
@@ -51,13 +53,15 @@ keep       = { newest = 1, per = "dag varchar", by = "started" }
 limits     = { batch_families = 2 }
 "#;
 
-on_every_server!(
-    the_newest_of_each_group_stay,
-    a_list_of_groups_is_cleaned_or_spared,
-    a_family_stays_with_its_newest_root,
-    a_newest_root_goes_by_hand,
-    a_root_stays_while_the_newest_may_be_gone,
-);
+tests! {
+    every_server: [
+        the_newest_of_each_group_stay,
+        a_list_of_groups_is_cleaned_or_spared,
+        a_family_stays_with_its_newest_root,
+        a_newest_root_goes_by_hand,
+        a_root_stays_while_the_newest_may_be_gone,
+    ],
+}
 
 /// MariaDB has no index for a second column.
 fn graph(text: &str, dialect: Dialect) -> Graph {
@@ -203,7 +207,7 @@ fn explore(dialect: Dialect, opt_in: bool) {
     let mut database = installation(&text, dialect);
     let stands_in = dialect != Dialect::Mariadb;
     let (mut families, mut spared, mut by_change) = (0, 0, 0);
-    for seed in 1..=60 {
+    for seed in seeds("worlds of the newest of each group", dialect, 60) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let runs: Vec<Run> = (1..random.random_range(2..30))
@@ -329,7 +333,7 @@ fn verified(database: &mut Installation) {
 fn a_family_stays_with_its_newest_root(dialect: Dialect) {
     let mut database = installation(FAMILIES, dialect);
     let (mut families, mut spared) = (0, 0);
-    for seed in 1..=60 {
+    for seed in seeds("worlds of the newest of each group", dialect, 60) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let mut runs: Vec<Run> = (1..random.random_range(4..30))

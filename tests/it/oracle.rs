@@ -12,29 +12,36 @@ use serde_json::{Map, Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
+use crate::harness::tests;
 use crate::support::defect;
+use crate::support::effort::seeds;
 use crate::support::graphs::{
     dolphinscheduler, foreign_key_within, foreign_keys, with_keepers, within,
 };
-use crate::support::installation::{Installation, on_every_server, tick};
+use crate::support::installation::{Installation, tick};
 use crate::support::oracle::{self, Outcome};
 use crate::support::world::{Row, SECOND, World, timestamp};
 
-/// How many worlds of each kind are looked at; `WINDROW_TEST_WORLDS` looks at more, `WINDROW_TEST_SEED` at others. MySQL and
-/// MariaDB, which run the same statements, look at one half each: a world takes four times as long there as on PostgreSQL.
-const WORLDS: u64 = 160;
+/// How many worlds of the main kinds `make test` looks at.
+const WORLDS: u64 = 80;
 
-on_every_server!(
-    closed_worlds_are_cleaned_as_the_model_says,
-    literal_worlds_are_cleaned_as_the_model_says,
-    closed_families_are_purged_as_the_model_says,
-    literal_families_are_purged_as_the_model_says,
-    closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
-    literal_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
-    families_with_foreign_keys_are_purged_as_the_model_says,
-    families_within_one_table_are_cleaned_as_the_model_says,
-    families_within_one_table_are_purged_as_the_model_says,
-);
+tests! {
+    within: [cases::tests, sources::tests],
+    alone: [
+        the_worlds_are_odd_enough,
+    ],
+    every_server: [
+        closed_worlds_are_cleaned_as_the_model_says,
+        literal_worlds_are_cleaned_as_the_model_says,
+        closed_families_are_purged_as_the_model_says,
+        literal_families_are_purged_as_the_model_says,
+        closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
+        literal_worlds_with_foreign_keys_are_cleaned_as_the_model_says,
+        families_with_foreign_keys_are_purged_as_the_model_says,
+        families_within_one_table_are_cleaned_as_the_model_says,
+        families_within_one_table_are_purged_as_the_model_says,
+    ],
+}
 
 fn closed_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
     explore(dialect, Shared::Closed, &check_run);
@@ -79,7 +86,6 @@ fn families_within_one_table_are_purged_as_the_model_says(dialect: Dialect) {
 }
 
 /// What the model decides must not be the same thing over and over, or the tests above would see nothing.
-#[test]
 fn the_worlds_are_odd_enough() {
     type Change = fn(World) -> World;
     let (plain, keyed): (Change, Change) = (|world| world, World::keyed);
@@ -97,7 +103,7 @@ fn the_worlds_are_odd_enough() {
     ] {
         let mut worlds: BTreeMap<&str, u64> = BTreeMap::new();
         let mut keyed = false;
-        for seed in 1..=WORLDS {
+        for seed in 1..=2 * WORLDS {
             let world = change(World::random(seed, shared, now(), tick));
             keyed = world.keyed;
             let is_within = world
@@ -159,7 +165,14 @@ fn explore(dialect: Dialect, shared: Shared, check: &Check) {
     let mut database = Installation::armed(dialect, &dolphinscheduler(shared));
     let tick = tick(dialect);
     let make = |seed| World::random(seed, shared, now(), tick);
-    explore_in(&mut database, WORLDS, check, &make, &|world| world);
+    explore_in(
+        &mut database,
+        "worlds of families",
+        WORLDS,
+        check,
+        &make,
+        &|world| world,
+    );
 }
 
 /// The same with foreign keys between the tables, and with rows that keep families.
@@ -171,7 +184,14 @@ fn explore_keyed(dialect: Dialect, shared: Shared, check: &Check) {
     }
     let tick = tick(dialect);
     let make = |seed| World::random(seed, shared, now(), tick).keyed();
-    explore_in(&mut database, WORLDS / 2, check, &make, &World::keyed);
+    explore_in(
+        &mut database,
+        "worlds with foreign keys",
+        WORLDS / 2,
+        check,
+        &make,
+        &World::keyed,
+    );
 }
 
 /// The same where instances name the one above them, with a foreign key or without.
@@ -183,27 +203,26 @@ fn explore_within(dialect: Dialect, shared: Shared, key: Option<&str>, check: &C
     let tick = tick(dialect);
     let make = |seed| World::random(seed, shared, now(), tick).within(key.is_some());
     let adapt = |world: World| world.within(key.is_some());
-    explore_in(&mut database, WORLDS / 8, check, &make, &adapt);
+    explore_in(
+        &mut database,
+        "worlds within one table",
+        WORLDS / 4,
+        check,
+        &make,
+        &adapt,
+    );
 }
 
-/// Checks a world for each of some seeds; `adapt` brings one that has lost a row back into order.
+/// Checks so many worlds of a class, with `make prove` more; `adapt` brings one that has lost a row back into order.
 pub(crate) fn explore_in(
     database: &mut Installation,
+    class: &str,
     worlds: u64,
     check: &Check,
     make: &dyn Fn(u64) -> World,
     adapt: &dyn Fn(World) -> World,
 ) {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
-    let (offset, step) = match database.dialect {
-        Dialect::Postgres => (0, 1),
-        Dialect::Mysql => (0, 2),
-        Dialect::Mariadb => (1, 2),
-    };
-    let first = number("WINDROW_TEST_SEED", 1);
-    for seed in (first + offset..first + number("WINDROW_TEST_WORLDS", worlds)).step_by(step) {
+    for seed in seeds(class, database.dialect, worlds) {
         let world = make(seed);
         if let Err(difference) = check(database, &world) {
             let (world, difference) = shrink(database, world, difference, check, adapt);

@@ -12,20 +12,27 @@ use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Shared;
 use windrow::render;
 
+use crate::harness::tests;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::history::{Client, History, joined, refused, until};
-use crate::support::installation::on_every_server;
 
-on_every_server!(
-    a_row_without_a_parent_is_refused_and_all_others_come_in,
-    who_comes_while_a_batch_works_waits_and_is_refused,
-    with_triggers_rivals_leave_no_orphan,
-    a_trigger_that_is_missing_or_edited_is_told_and_put_back,
-    the_archive_restores_through_the_triggers,
-);
+tests! {
+    alone: [
+        the_generated_triggers,
+    ],
+    on_postgres: [
+        a_root_that_is_named_by_another_key_is_locked_by_its_own,
+    ],
+    every_server: [
+        a_row_without_a_parent_is_refused_and_all_others_come_in,
+        who_comes_while_a_batch_works_waits_and_is_refused,
+        with_triggers_rivals_leave_no_orphan,
+        a_trigger_that_is_missing_or_edited_is_told_and_put_back,
+        the_archive_restores_through_the_triggers,
+    ],
+}
 
 /// The triggers as the spec of `DolphinScheduler` would have them, on two tables.
-#[test]
 fn the_generated_triggers() {
     let mut graph = dolphinscheduler(Shared::Closed);
     let files = |graph: &_, dialect| render::bundle(graph, dialect).expect("it renders").files;
@@ -58,7 +65,6 @@ fn the_generated_triggers() {
 }
 
 /// A row of Airflow's root table has a number for a key, and its children name another one.
-#[test]
 fn a_root_that_is_named_by_another_key_is_locked_by_its_own() {
     let text = include_str!("../../specs/airflow-3.toml");
     let (graph, _) = windrow::lint::load(text);

@@ -9,15 +9,18 @@ use windrow::demo::dolphinscheduler as demo;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
+use crate::harness::tests;
 use crate::support::graphs::{dolphinscheduler, with_limits};
 use crate::support::history::until;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 
-on_every_server!(
-    batches_grow_slowly_and_shrink_at_once,
-    a_run_rests_as_long_as_it_is_told,
-    a_run_waits_while_something_speaks_against_a_batch,
-);
+tests! {
+    every_server: [
+        batches_grow_slowly_and_shrink_at_once,
+        a_run_rests_as_long_as_it_is_told,
+        a_run_waits_while_something_speaks_against_a_batch,
+    ],
+}
 
 /// The rule in whole numbers: up by a fifth if that much more would still be in time, down in proportion.
 fn model(size: i64, took: i64, target: i64) -> i64 {

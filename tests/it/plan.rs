@@ -10,10 +10,14 @@ use windrow::dialect::Dialect;
 use windrow::sandbox::mysql::{Flavour, Mysql};
 use windrow::sandbox::{self, Postgres};
 
+use crate::harness::tests;
 use crate::support::history::until;
-use crate::support::installation::on_every_server;
 
-on_every_server!(a_plan_foretells_what_the_runs_do);
+tests! {
+    every_server: [
+        a_plan_foretells_what_the_runs_do,
+    ],
+}
 
 const SPEC: &str = r#"
 name = "plan"

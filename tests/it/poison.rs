@@ -4,14 +4,20 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
+use crate::harness::tests;
 use crate::support::history::{Client, History};
-use crate::support::installation::on_every_server;
 
-on_every_server!(
-    a_foreign_key_from_outside_keeps_one_family,
-    one_poison_among_two_hundred_is_found_by_halving,
-    a_trigger_that_raises_for_one_family,
-);
+tests! {
+    on_postgres: [
+        a_trigger_that_keeps_rows_keeps_their_families,
+        row_security_on_a_table_of_the_family_ends_the_run,
+    ],
+    every_server: [
+        a_foreign_key_from_outside_keeps_one_family,
+        one_poison_among_two_hundred_is_found_by_halving,
+        a_trigger_that_raises_for_one_family,
+    ],
+}
 
 struct Poisoned {
     client: Client,
@@ -208,7 +214,6 @@ fn a_trigger_that_raises_for_one_family(dialect: Dialect) -> Result<()> {
 }
 
 /// A trigger or rule that keeps rows silently: whoever owns the row, its whole family stays.
-#[test]
 fn a_trigger_that_keeps_rows_keeps_their_families() -> Result<()> {
     let kept = |table: &str, condition: &str| {
         format!(
@@ -270,7 +275,6 @@ fn a_trigger_that_keeps_rows_keeps_their_families() -> Result<()> {
 }
 
 /// Rows that a row security policy hides from the owner role would stay as orphans: the run refuses to guess.
-#[test]
 fn row_security_on_a_table_of_the_family_ends_the_run() -> Result<()> {
     let mut poisoned = poisoned(Dialect::Postgres)?;
     let client = &mut poisoned.client;

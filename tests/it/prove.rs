@@ -17,12 +17,23 @@ use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::Shared;
 use windrow::render;
 
+use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::workers;
 use crate::{airflow, single};
 use defects::DEFECTS;
+
+tests! {
+    alone: [
+        every_test_that_should_notice_a_defect_exists,
+        every_defect_has_its_place_in_the_generated_sql,
+    ],
+    when_asked: [
+        every_defect_is_noticed,
+    ],
+}
 
 /// Seconds after which a test has noticed that a run does not end: a defect may keep it at the same rows.
 const PATIENCE: &str = "300";
@@ -34,7 +45,6 @@ fn run(test: &str, defect: &str) -> Output {
         .arg(std::env::current_exe().expect("this program"))
         .args([test, "--exact", "--test-threads=1"])
         .env(VARIABLE, defect)
-        .env("WINDROW_TEST_WORLDS", "60")
         .output()
         .expect("this program starts")
 }
@@ -72,7 +82,6 @@ fn reason(output: &Output) -> String {
     line.chars().take(110).collect()
 }
 
-#[test]
 fn every_test_that_should_notice_a_defect_exists() {
     let output = Command::new(std::env::current_exe().expect("this program"))
         .arg("--list")
@@ -101,7 +110,6 @@ fn every_test_that_should_notice_a_defect_exists() {
     }
 }
 
-#[test]
 fn every_defect_has_its_place_in_the_generated_sql() {
     let graphs = [
         dolphinscheduler(Shared::Closed),
@@ -171,8 +179,6 @@ fn notice(
 
 /// Takes some minutes: starts this program once for each defect and server. `WINDROW_TEST_ONLY` is a part of the names of the
 /// defects that are tried.
-#[test]
-#[ignore = "make prove"]
 #[expect(clippy::print_stdout, reason = "the list is what `make prove` is for")]
 fn every_defect_is_noticed() {
     let started = Instant::now();

@@ -4,18 +4,24 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
+use crate::harness::tests;
 use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, Session, call, on_every_server};
+use crate::support::installation::{Installation, Session, call};
 use crate::support::oracle;
 use crate::support::world::{SECOND, World};
 
-on_every_server!(
-    an_operator_operates_and_no_more,
-    an_auditor_reads_and_nobody_does_nothing,
-    no_path_leads_under_the_minimum,
-    what_a_session_has_set_changes_nothing,
-);
+tests! {
+    on_postgres: [
+        tables_of_a_session_are_not_taken_for_the_real_ones,
+    ],
+    every_server: [
+        an_operator_operates_and_no_more,
+        an_auditor_reads_and_nobody_does_nothing,
+        no_path_leads_under_the_minimum,
+        what_a_session_has_set_changes_nothing,
+    ],
+}
 
 /// What auditors may read, with what answers rows written as a call.
 const READS: &[&str] = &[
@@ -510,7 +516,6 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
 
 /// A temporary table hides the one of its name, also from a routine with other rights than the caller's.
 /// On PostgreSQL the search path decides; see `roles`.
-#[test]
 fn tables_of_a_session_are_not_taken_for_the_real_ones() {
     for dialect in [Dialect::Mysql, Dialect::Mariadb] {
         forge(dialect);

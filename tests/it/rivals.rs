@@ -12,23 +12,26 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::json;
 use windrow::dialect::Dialect;
 
+use crate::harness::tests;
 use crate::support::history::{Client, History, Server, joined, refused, until};
-use crate::support::installation::on_every_server;
 
-on_every_server!(
-    a_family_with_a_locked_member_is_skipped_without_waiting,
-    a_locked_row_of_a_child_table_is_retried_then_recorded,
-    a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way,
-    in_a_deadlock_the_purge_gives_way,
-    a_child_that_comes_under_a_locked_parent_is_no_orphan,
-    what_writers_touch_is_never_deleted,
-    a_second_run_is_refused_at_once_and_a_purge_is_not,
-    an_uninstallation_during_a_run_is_clean,
-    a_run_beside_a_purge_lets_it_live,
-    a_pause_refuses_runs_and_stops_those_under_way,
-    a_hold_or_a_disabled_policy_counts_from_its_return,
-    an_open_hold_delays_a_run_and_spoils_nothing,
-);
+tests! {
+    within: [at_once::tests],
+    every_server: [
+        a_family_with_a_locked_member_is_skipped_without_waiting,
+        a_locked_row_of_a_child_table_is_retried_then_recorded,
+        a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way,
+        in_a_deadlock_the_purge_gives_way,
+        a_child_that_comes_under_a_locked_parent_is_no_orphan,
+        what_writers_touch_is_never_deleted,
+        a_second_run_is_refused_at_once_and_a_purge_is_not,
+        an_uninstallation_during_a_run_is_clean,
+        a_run_beside_a_purge_lets_it_live,
+        a_pause_refuses_runs_and_stops_those_under_way,
+        a_hold_or_a_disabled_policy_counts_from_its_return,
+        an_open_hold_delays_a_run_and_spoils_nothing,
+    ],
+}
 
 /// A sub-workflow of a root that goes, with its root.
 fn a_sub_workflow(client: &mut Client) -> Result<(i64, i64)> {

@@ -8,7 +8,19 @@ use postgres::{Client, NoTls};
 use serde_json::json;
 use windrow::sandbox::{self, Postgres, Settings};
 
+use crate::harness::tests;
 use crate::rig::{self, Database, W};
+
+tests! {
+    on_postgres: [
+        an_operator_operates_and_no_more,
+        no_path_leads_under_the_minimum,
+        an_auditor_reads_and_nobody_does_nothing,
+        the_owner_role_has_what_the_batch_needs,
+        hostile_objects_of_the_caller_are_not_used,
+        a_database_owner_installs_without_a_superuser,
+    ],
+}
 
 /// A server with the users `olga` (operator), `anna` (auditor) and `nick` (nobody).
 fn server() -> Result<&'static Postgres> {
@@ -121,7 +133,6 @@ const FORBIDDEN: &[&str] = &[
     "SET ROLE windrow_dolphinscheduler_owner",
 ];
 
-#[test]
 fn an_operator_operates_and_no_more() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut olga = database.connect_as("olga")?;
@@ -144,7 +155,6 @@ fn an_operator_operates_and_no_more() -> Result<()> {
     rig::check_unlocked(&mut admin)
 }
 
-#[test]
 fn no_path_leads_under_the_minimum() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut olga = database.connect_as("olga")?;
@@ -234,7 +244,6 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
     rig::check_unlocked(&mut admin)
 }
 
-#[test]
 fn an_auditor_reads_and_nobody_does_nothing() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut anna = database.connect_as("anna")?;
@@ -257,7 +266,6 @@ fn an_auditor_reads_and_nobody_does_nothing() -> Result<()> {
     all_refused(&mut nick, FORBIDDEN)
 }
 
-#[test]
 fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut admin = database.connect()?;
@@ -311,7 +319,6 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
 }
 
 /// What a caller brings along in his session changes nothing: no table, type, operator or function of his is used.
-#[test]
 fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut admin = database.connect()?;
@@ -433,7 +440,6 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
 }
 
 /// A database owner with CREATEROLE installs, runs and uninstalls, on every version.
-#[test]
 fn a_database_owner_installs_without_a_superuser() -> Result<()> {
     for (major, bin_dir) in sandbox::installed() {
         if major >= 14 {

@@ -12,6 +12,25 @@ use windrow::sandbox::{self, Postgres, Settings};
 
 mod mysql;
 
+use crate::harness::tests;
+
+tests! {
+    within: [mysql::tests],
+    on_postgres: [
+        every_installed_version_starts_and_answers,
+        a_killed_server_restarts_with_what_was_committed,
+        a_dropped_server_is_gone_with_its_directory,
+        a_kept_server_is_found_again_and_ended,
+        the_cpu_time_of_ended_backends_counts,
+        a_failed_start_quotes_the_log,
+        a_folder_without_a_server_is_an_error,
+        pg_cron_is_loaded_on_request,
+        a_server_of_another_process,
+        a_killed_process_takes_its_server_along,
+        a_user_other_than_root_can_start_one,
+    ],
+}
+
 /// The user and group id that no account of a person has.
 const NOBODY: u32 = 65534;
 
@@ -34,7 +53,6 @@ fn is_process(pid: u32) -> bool {
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-#[test]
 fn every_installed_version_starts_and_answers() -> Result<()> {
     let found = sandbox::installed();
     ensure!(
@@ -66,7 +84,6 @@ fn every_installed_version_starts_and_answers() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
     let mut server = Postgres::start(&Settings {
         durable: true,
@@ -98,7 +115,6 @@ fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     let (pid, dir) = (server.pid(), server.socket_dir().to_owned());
@@ -108,7 +124,6 @@ fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_kept_server_is_found_again_and_ended() -> Result<()> {
     let parent = tempfile::tempdir()?;
     open_to_all(parent.path())?;
@@ -146,7 +161,6 @@ fn a_kept_server_is_found_again_and_ended() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn the_cpu_time_of_ended_backends_counts() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     let before = server.cpu_seconds();
@@ -169,7 +183,6 @@ fn the_cpu_time_of_ended_backends_counts() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_failed_start_quotes_the_log() {
     let settings = Settings {
         extra: vec![("no_such_setting".into(), "1".into())],
@@ -184,7 +197,6 @@ fn a_failed_start_quotes_the_log() {
     assert!(error.contains("no_such_setting"), "{error}");
 }
 
-#[test]
 fn a_folder_without_a_server_is_an_error() {
     let settings = Settings {
         bin_dir: Some("/nonexistent".into()),
@@ -202,7 +214,6 @@ fn a_folder_without_a_server_is_an_error() {
     );
 }
 
-#[test]
 fn pg_cron_is_loaded_on_request() -> Result<()> {
     let settings = Settings {
         preload_pg_cron: true,
@@ -217,7 +228,6 @@ fn pg_cron_is_loaded_on_request() -> Result<()> {
 }
 
 /// Run as a process of its own by the two tests below, with the variable set; a plain start and drop otherwise.
-#[test]
 fn a_server_of_another_process() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
     connect(&server)?.batch_execute("SELECT 1")?;
@@ -233,13 +243,11 @@ fn report(pid: u32, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_killed_process_takes_its_server_along() -> Result<()> {
     kill_process_of("sandbox::a_server_of_another_process")
 }
 
 /// As root the server runs as another user, so this is the only case in which the test's own user starts it.
-#[test]
 fn a_user_other_than_root_can_start_one() -> Result<()> {
     run_as_nobody("sandbox::a_server_of_another_process")
 }

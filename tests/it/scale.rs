@@ -6,14 +6,17 @@ use std::fmt::Write as _;
 use serde_json::json;
 use windrow::dialect::Dialect;
 
+use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, numbers, on_every_server, violations};
+use crate::support::installation::{Installation, numbers, violations};
 
-on_every_server!(
-    a_family_a_thousand_calls_deep_goes_whole_or_stays,
-    a_family_of_very_many_rows_goes_whole,
-    a_spec_of_very_many_tables_is_installed_and_runs,
-);
+tests! {
+    every_server: [
+        a_family_a_thousand_calls_deep_goes_whole_or_stays,
+        a_family_of_very_many_rows_goes_whole,
+        a_spec_of_very_many_tables_is_installed_and_runs,
+    ],
+}
 
 /// Runs that call others, as deep as they like, with tasks and the notes of tasks.
 const SPEC: &str = r#"

@@ -10,6 +10,20 @@ use windrow::dialect::Dialect;
 use windrow::failure::{self, Failure};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings, installed};
 
+use crate::harness::tests;
+
+tests! {
+    on_several: [
+        values_errors_and_notices,
+        who_may_not_grant_a_role_learns_who_may,
+        statements_before_a_failed_one_stay_and_that_is_told,
+        another_thread_cancels_a_statement,
+        a_replica_and_a_read_only_server_are_known,
+        passwords_and_encryption,
+        a_long_session_holds_few_prepared_statements,
+    ],
+}
+
 const PASSWORD: &str = "hunter2+\u{e4}";
 
 /// A server of each installed version.
@@ -56,7 +70,6 @@ pub(crate) fn refused<T>(result: Result<T>, parts: &[&str]) {
     }
 }
 
-#[test]
 fn values_errors_and_notices() -> Result<()> {
     for server in servers()? {
         let mut session = open(&server.url("", "root"))?;
@@ -150,7 +163,6 @@ fn values_errors_and_notices() -> Result<()> {
 }
 
 /// To be denied access means something else at the login.
-#[test]
 fn who_may_not_grant_a_role_learns_who_may() -> Result<()> {
     let server = Mysql::start(&Settings::new(Flavour::Mariadb))?;
     let mut session = open(&server.url("", "root"))?;
@@ -165,7 +177,6 @@ fn who_may_not_grant_a_role_learns_who_may() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
     for server in servers()? {
         let mut session = open(&server.url("", "root"))?;
@@ -198,7 +209,6 @@ fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn another_thread_cancels_a_statement() -> Result<()> {
     for server in servers()? {
         let mut session = open(&server.url("", "root"))?;
@@ -234,7 +244,6 @@ fn another_thread_cancels_a_statement() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_replica_and_a_read_only_server_are_known() -> Result<()> {
     for flavour in Flavour::ALL {
         let source = Mysql::start(&Settings::new(flavour))?;
@@ -252,7 +261,6 @@ fn a_replica_and_a_read_only_server_are_known() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn passwords_and_encryption() -> Result<()> {
     for server in servers()? {
         let mut admin = open(&server.url("", "root"))?;
@@ -349,7 +357,6 @@ fn passwords_and_encryption() -> Result<()> {
 }
 
 /// What is prepared counts against a limit of the whole server, and a run that is watched asks again and again for hours.
-#[test]
 fn a_long_session_holds_few_prepared_statements() -> Result<()> {
     for server in servers()? {
         let mut session = open(&server.url("mysql", "root"))?;

@@ -9,16 +9,19 @@ use windrow::graph::Shared;
 use windrow::render::monitoring::METRICS;
 use windrow::report;
 
+use crate::harness::tests;
 use crate::monitoring::collector;
 use crate::oracle::now;
 use crate::support::graphs::{dolphinscheduler, graph_of};
-use crate::support::installation::{Installation, bundle, numbers, on_every_server};
+use crate::support::installation::{Installation, bundle, numbers};
 use crate::support::world::{DAY, Row, SECOND};
 
-on_every_server!(
-    the_metrics_follow_the_ledger,
-    a_run_counts_what_is_due_of_its_own_rules,
-);
+tests! {
+    every_server: [
+        the_metrics_follow_the_ledger,
+        a_run_counts_what_is_due_of_its_own_rules,
+    ],
+}
 
 /// A metric by its name and the values of its labels, sorted by the names of these.
 type Samples = BTreeMap<String, f64>;

@@ -11,31 +11,36 @@ use windrow::graph::Graph;
 use windrow::{fit, render};
 
 use crate::agree::anonymous;
+use crate::harness::tests;
 use crate::support::database::exclusive;
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
 use crate::support::history::until;
-use crate::support::installation::{
-    Aside, Installation, apply, bundle, numbers, on_every_server, violations,
-};
+use crate::support::installation::{Aside, Installation, apply, bundle, numbers, violations};
 
-on_every_server!(
-    a_run_deletes_what_the_model_says,
-    a_key_of_several_columns_is_held_and_purged_as_a_json_array,
-    purge_takes_a_row_before_its_time_and_none_that_is_not_of_the_rule,
-    the_fallback_is_off_at_a_retention_of_nothing_and_bound_by_the_minimum,
-    a_batch_looks_again_at_what_it_was_told_to_delete,
-    a_poisoned_row_is_found_recorded_and_passed_over,
-    a_row_that_is_not_deleted_is_no_success,
-    what_another_session_holds_is_left_to_it,
-    a_run_takes_no_more_rows_than_it_may_and_the_next_goes_on,
-    what_a_lost_session_leaves_is_finished_by_the_next_run,
-    what_the_session_of_a_killed_run_commits_is_told_and_finished,
-    a_pause_ends_a_run_before_its_next_batch,
-    metrics_and_verify_know_rows_that_are_due,
-    every_statement_goes_along_an_index_and_sorts_no_table,
-    the_check_knows_what_a_rule_looks_into_and_goes_along,
-    installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
-);
+tests! {
+    on_several: [
+        all_servers_answer_alike,
+    ],
+    every_server: [
+        a_run_deletes_what_the_model_says,
+        a_key_of_several_columns_is_held_and_purged_as_a_json_array,
+        purge_takes_a_row_before_its_time_and_none_that_is_not_of_the_rule,
+        the_fallback_is_off_at_a_retention_of_nothing_and_bound_by_the_minimum,
+        a_batch_looks_again_at_what_it_was_told_to_delete,
+        a_poisoned_row_is_found_recorded_and_passed_over,
+        a_row_that_is_not_deleted_is_no_success,
+        what_another_session_holds_is_left_to_it,
+        a_run_takes_no_more_rows_than_it_may_and_the_next_goes_on,
+        what_a_lost_session_leaves_is_finished_by_the_next_run,
+        what_the_session_of_a_killed_run_commits_is_told_and_finished,
+        a_pause_ends_a_run_before_its_next_batch,
+        metrics_and_verify_know_rows_that_are_due,
+        every_statement_goes_along_an_index_and_sorts_no_table,
+        the_check_knows_what_a_rule_looks_into_and_goes_along,
+        installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
+    ],
+}
 
 /// The stores and the history of Airflow 3 in the columns that matter, and two tables with what Airflow forbids: equal
 /// places, no places, references that mean nothing. Assets that vanish are debris, so no foreign key holds them.
@@ -726,7 +731,7 @@ fn a_run_deletes_what_the_model_says(dialect: Dialect) {
     let mut gone = BTreeMap::new();
     // Each batch takes much longer where it makes its work tables first.
     let (worlds, batches) = either(dialect, (40, 1..9), (12, 2..24));
-    for seed in 0..worlds {
+    for seed in seeds("worlds of single rows", dialect, worlds) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random);
         world.load(&mut installation);
@@ -895,7 +900,6 @@ fn set(installation: &mut Installation, rule: &str, name: &str, value: i64) {
         .expect("a setting");
 }
 
-#[test]
 fn all_servers_answer_alike() {
     let world = ample();
     let mut answers = DIALECTS.iter().map(|dialect| {

@@ -4,6 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::harness::tests;
+
+tests! {
+    alone: [
+        squawk_finds_nothing_in_the_generated_sql,
+        squawk_minds_what_would_lock_a_table,
+    ],
+}
+
 /// What the linter, in the version and with the rules of this repository, answers: whether it is content, and its words.
 fn squawk(files: &[PathBuf]) -> (bool, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -20,7 +29,6 @@ fn squawk(files: &[PathBuf]) -> (bool, String) {
     (output.status.success(), said)
 }
 
-#[test]
 fn squawk_finds_nothing_in_the_generated_sql() {
     let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
     let mut files = Vec::new();
@@ -41,7 +49,6 @@ fn squawk_finds_nothing_in_the_generated_sql() {
     assert!(content, "{said}");
 }
 
-#[test]
 fn squawk_minds_what_would_lock_a_table() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let file = folder.path().join("locks.sql");

@@ -3,8 +3,10 @@
 pub(crate) mod camunda;
 pub(crate) mod database;
 pub(crate) mod defect;
+pub(crate) mod effort;
 pub(crate) mod graphs;
 pub(crate) mod history;
 pub(crate) mod installation;
 pub(crate) mod oracle;
+mod pool;
 pub(crate) mod world;

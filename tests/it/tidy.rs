@@ -3,6 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::harness::tests;
+
+tests! {
+    alone: [
+        each_foreign_crate_has_one_door,
+        the_pure_part_knows_no_world,
+        layers_look_left_only,
+        every_template_is_embedded_and_decides_nothing,
+        the_readme_names_only_targets_and_commands_that_exist,
+        templates_are_ascii,
+    ],
+}
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -44,7 +57,6 @@ fn naming(what: &str) -> Vec<String> {
     names
 }
 
-#[test]
 fn each_foreign_crate_has_one_door() {
     for (what, door) in [
         ("sea_query::", "src/dialect.rs"),
@@ -59,7 +71,6 @@ fn each_foreign_crate_has_one_door() {
     }
 }
 
-#[test]
 fn the_pure_part_knows_no_world() {
     let pure = [
         "src/spec",
@@ -91,7 +102,6 @@ fn the_pure_part_knows_no_world() {
     }
 }
 
-#[test]
 fn layers_look_left_only() {
     for (name, forbidden) in [
         (
@@ -126,7 +136,6 @@ fn layers_look_left_only() {
     }
 }
 
-#[test]
 fn every_template_is_embedded_and_decides_nothing() {
     let render = fs::read_to_string(root().join("src/render.rs")).expect("a readable source");
     let mut count = 0;
@@ -153,7 +162,6 @@ fn every_template_is_embedded_and_decides_nothing() {
     assert!(count >= 8, "only {count} templates were found");
 }
 
-#[test]
 fn the_readme_names_only_targets_and_commands_that_exist() {
     let readme = fs::read_to_string(root().join("README.md")).expect("a README");
     let makefile = fs::read_to_string(root().join("Makefile")).expect("a Makefile");
@@ -175,7 +183,6 @@ fn the_readme_names_only_targets_and_commands_that_exist() {
 }
 
 /// A database of PostgreSQL in another encoding than UTF-8 takes only what it has a letter for.
-#[test]
 fn templates_are_ascii() {
     for dialect in ["postgres", "mysql"] {
         let folder = root().join("templates").join(dialect);

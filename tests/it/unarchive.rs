@@ -8,11 +8,16 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use crate::harness::tests;
 use crate::rights::user;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, Session, call, on_every_server};
+use crate::support::installation::{Installation, Session, call};
 
-on_every_server!(what_was_archived_comes_back_or_goes_for_good);
+tests! {
+    every_server: [
+        what_was_archived_comes_back_or_goes_for_good,
+    ],
+}
 
 const SPEC: &str = r#"
 name = "unarchive"

@@ -7,15 +7,18 @@ use windrow::dialect::Dialect;
 use windrow::failure;
 use windrow::graph::Graph;
 
+use crate::harness::tests;
 use crate::support::graphs::with_windows;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 
-on_every_server!(
-    the_clock_of_the_zone_decides,
-    scheduled_runs_wait_for_a_window,
-    the_end_of_a_window_stops_a_run_after_its_batch,
-    what_is_no_window_changes_nothing,
-);
+tests! {
+    every_server: [
+        the_clock_of_the_zone_decides,
+        scheduled_runs_wait_for_a_window,
+        the_end_of_a_window_stops_a_run_after_its_batch,
+        what_is_no_window_changes_nothing,
+    ],
+}
 
 /// A window as a person reads it: the days on which it begins, begin and end as minutes of the day, and the zone.
 struct Window {

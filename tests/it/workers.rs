@@ -6,23 +6,26 @@ use serde_json::{Map, Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 
+use crate::harness::tests;
 use crate::oracle::{check_run, explore_in, now};
 use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::history::until;
-use crate::support::installation::{Installation, numbers, on_every_server};
+use crate::support::installation::{Installation, Session, numbers};
 use crate::support::oracle;
 use crate::support::world::World;
 use crate::windows::due_families;
 
-on_every_server!(
-    one_worker_alone_does_what_a_run_does,
-    workers_at_once_do_together_what_one_would,
-    what_a_killed_worker_had_claimed_goes_all_the_same,
-    what_one_worker_met_locked_the_last_one_takes,
-    a_worker_has_one_run_at_a_time_and_all_do_the_same,
-    a_claim_of_the_largest_batches_is_one_list,
-    a_worker_waits_for_the_rule_before,
-);
+tests! {
+    every_server: [
+        one_worker_alone_does_what_a_run_does,
+        workers_at_once_do_together_what_one_would,
+        what_a_killed_worker_had_claimed_goes_all_the_same,
+        what_one_worker_met_locked_the_last_one_takes,
+        a_worker_has_one_run_at_a_time_and_all_do_the_same,
+        a_claim_of_the_largest_batches_is_one_list,
+        a_worker_waits_for_the_rule_before,
+    ],
+}
 
 /// As many workers as the spec can have batches to fight for.
 const WORKERS: i64 = 3;
@@ -39,7 +42,14 @@ fn one_worker_alone_does_what_a_run_does(dialect: Dialect) {
         let mut database = Installation::armed(dialect, &graph(shared));
         let tick = database.tick();
         let make = |seed| World::random(seed, shared, now(), tick);
-        explore_in(&mut database, 10, &check_run, &make, &|world| world);
+        explore_in(
+            &mut database,
+            "worlds of workers",
+            10,
+            &check_run,
+            &make,
+            &|world| world,
+        );
     }
 }
 
@@ -135,38 +145,78 @@ fn ids(runs: &[Value]) -> String {
     ids.join(", ")
 }
 
-/// Makes the deletion of a row of these tables wait while its id stands in the table `gate`, for twenty seconds at most.
-fn gate(database: &mut Installation, tables: &[&str], ids: &[i64]) {
-    let wait = match database.dialect {
-        Dialect::Postgres => {
-            database.execute("CREATE TABLE public.gate (id integer PRIMARY KEY)");
-            database.execute(
-                "CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-                 BEGIN
-                     FOR v IN 1..1000 LOOP
-                         EXIT WHEN NOT EXISTS (SELECT FROM public.gate AS g WHERE g.id = OLD.id);
-                         PERFORM pg_sleep(0.02);
-                     END LOOP;
-                     RETURN OLD;
-                 END $$",
-            );
-            "EXECUTE FUNCTION public.gate()"
+/// Rows whose deletion waits until it is let through, for twenty seconds at most.
+struct Gate {
+    session: Session,
+    dialect: Dialect,
+}
+
+impl Gate {
+    /// Makes the deletion of rows of these tables wait where they have one of these ids.
+    fn new(database: &mut Installation, tables: &[&str], ids: &[i64]) -> Self {
+        let wait = match database.dialect {
+            Dialect::Postgres => {
+                database.execute(
+                    "CREATE TABLE public.gate (id integer PRIMARY KEY);
+                     CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+                     BEGIN
+                         FOR v IN 1..1000 LOOP
+                             EXIT WHEN NOT EXISTS (SELECT FROM public.gate AS g WHERE g.id = OLD.id);
+                             PERFORM pg_sleep(0.02);
+                         END LOOP;
+                         RETURN OLD;
+                     END $$",
+                );
+                "EXECUTE FUNCTION public.gate()"
+            }
+            // A trigger sees the rows that were there when its statement began, but it sees who holds a lock now.
+            Dialect::Mysql | Dialect::Mariadb => {
+                "BEGIN
+                     DECLARE n integer DEFAULT 0;
+                     WHILE n < 1000 AND IS_USED_LOCK(CONCAT(DATABASE(), OLD.id)) IS NOT NULL DO SET n = n + 1 + SLEEP(0.02); END WHILE;
+                 END"
+            }
+        };
+        for table in tables {
+            database.execute(&format!(
+                "CREATE TRIGGER gate_{table} BEFORE DELETE ON {table} FOR EACH ROW {wait}"
+            ));
         }
-        Dialect::Mysql | Dialect::Mariadb => {
-            database.execute("CREATE TABLE gate (id integer PRIMARY KEY)");
-            "BEGIN
-                 DECLARE n integer DEFAULT 0;
-                 WHILE n < 1000 AND EXISTS (SELECT 1 FROM gate AS g WHERE g.id = OLD.id) DO SET n = n + 1 + SLEEP(0.02); END WHILE;
-             END"
-        }
-    };
-    for table in tables {
-        database.execute(&format!(
-            "CREATE TRIGGER gate_{table} BEFORE DELETE ON {table} FOR EACH ROW {wait}"
-        ));
+        let mut gate = Self {
+            session: database.connect(),
+            dialect: database.dialect,
+        };
+        gate.shut(ids);
+        gate
     }
-    for id in ids {
-        database.execute(&format!("INSERT INTO gate (id) VALUES ({id})"));
+
+    fn shut(&mut self, ids: &[i64]) {
+        self.each(
+            ids,
+            "INSERT INTO gate (id) VALUES (ID)",
+            "SELECT GET_LOCK(CONCAT(DATABASE(), ID), 0)",
+        );
+    }
+
+    /// Lets the deletion of these rows go on.
+    fn open(&mut self, ids: &[i64]) {
+        self.each(
+            ids,
+            "DELETE FROM gate WHERE id = ID",
+            "SELECT RELEASE_LOCK(CONCAT(DATABASE(), ID))",
+        );
+    }
+
+    fn each(&mut self, ids: &[i64], postgres: &str, mysql: &str) {
+        let sql = match self.dialect {
+            Dialect::Postgres => postgres,
+            Dialect::Mysql | Dialect::Mariadb => mysql,
+        };
+        for id in ids {
+            self.session
+                .query(&sql.replace("ID", &id.to_string()), &[])
+                .expect("the gate moves");
+        }
     }
 }
 
@@ -184,7 +234,7 @@ fn left(database: &mut Installation) -> i64 {
 
 fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 20);
-    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
+    let mut gate = Gate::new(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     // The first worker has the others, and does not wait for the one that is another's.
@@ -200,15 +250,14 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
     assert!(runner.join().expect("no panic").1.is_err(), "it survived");
 
     // One that is killed beside another: that one takes what was claimed, in the same sweep.
-    database.execute("DELETE FROM gate");
-    database.execute("INSERT INTO gate (id) VALUES (1), (11)");
+    gate.shut(&[11]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 3}));
     database.until_asleep("worker 3 has the first family", &runner, session);
     let (other, _, beside) = database.call_aside("run", json!({"worker": 1}));
     database.until_asleep("worker 1 has the next one", &other, beside);
     terminate(&mut database, session);
     assert!(runner.join().expect("no panic").1.is_err(), "it survived");
-    database.execute("DELETE FROM gate");
+    gate.open(&[1, 11]);
     let finished = other.join().expect("no panic").1.expect("a run");
     assert_eq!(finished["status"], "done", "{finished}");
     assert_eq!(finished["rules"][0]["families"], 15, "{finished}");
@@ -224,7 +273,7 @@ fn what_a_killed_worker_had_claimed_goes_all_the_same(dialect: Dialect) {
 fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 20);
     database.set_setting("batch_families", 1).expect("a limit");
-    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
+    let mut gate = Gate::new(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     let mut rival = database.connect();
@@ -240,7 +289,7 @@ fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
     assert_eq!(first["rules"][0]["families"], 15, "{first}");
     assert_eq!(first["rules"][0]["skipped"], json!({}), "{first}");
     rival.execute("ROLLBACK").expect("no lock");
-    database.execute("DELETE FROM gate");
+    gate.open(&[1]);
     let last = runner.join().expect("no panic").1.expect("a run");
     assert_eq!(last["rules"][0]["families"], 5, "{last}");
     assert_eq!(left(&mut database), 0);
@@ -248,7 +297,7 @@ fn what_one_worker_met_locked_the_last_one_takes(dialect: Dialect) {
 
 fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     let mut database = due_families(dialect, &graph(Shared::Closed), 3);
-    gate(&mut database, &["t_ds_workflow_instance"], &[1]);
+    let mut gate = Gate::new(&mut database, &["t_ds_workflow_instance"], &[1]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 2, "run_families": 1}));
     database.until_asleep("worker 2 has the first family", &runner, session);
     for options in [
@@ -278,7 +327,7 @@ fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     assert_eq!(first["status"], "done", "{first}");
     assert_eq!(first["rules"][0]["families"], 2, "{first}");
     assert_eq!(left(&mut database), 1);
-    database.execute("DELETE FROM gate");
+    gate.open(&[1]);
     let second = runner.join().expect("no panic").1.expect("a run");
     assert_eq!(second["rules"][0]["families"], 1, "{second}");
     let told =
@@ -371,7 +420,7 @@ fn a_worker_waits_for_the_rule_before(dialect: Dialect) {
             database.execute(&format!("INSERT INTO {insert}"));
         }
     }
-    gate(&mut database, &["log", "job"], &[2, 11]);
+    let mut gate = Gate::new(&mut database, &["log", "job"], &[2, 11]);
     let (runner, _, session) = database.call_aside("run", json!({"worker": 1}));
     database.until_asleep("worker 1 is at the log", &runner, session);
     let (second, _, _) = database.call_aside("run", json!({"worker": 2}));
@@ -387,11 +436,11 @@ fn a_worker_waits_for_the_rule_before(dialect: Dialect) {
     .expect("it waits");
     assert_eq!(database.texts(counts), ["3 4 4"]);
     // One of them claims all jobs; to the other one nothing is left there.
-    database.execute("DELETE FROM gate WHERE id = 2");
+    gate.open(&[2]);
     let other = "'worker 1, which is at rule b_jobs', 'worker 2, which is at rule b_jobs'";
     until("a worker waits", || Ok(database.number(&waits(other)) == 1)).expect("it waits");
     assert_eq!(database.texts(counts), ["0 4 4"]);
-    database.execute("DELETE FROM gate");
+    gate.open(&[11]);
     let runs = [runner, second].map(|runner| runner.join().expect("no panic").1.expect("a run"));
     assert_eq!(database.texts(counts), ["0 0 0"]);
     let of = |rule: usize| -> Vec<i64> {

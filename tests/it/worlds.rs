@@ -21,27 +21,30 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::lint;
 
+use crate::harness::{count, tests};
 use crate::support::defect;
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 use model::Verdict;
 use plan::{Hierarchy, Plan, Single, Source};
 use rows::{World, ident};
 
-/// How many specs are tried; `WINDROW_TEST_SPECS` tries more, `WINDROW_TEST_SEED` others. MySQL and MariaDB, on which it
-/// takes several times as long, try a part each.
-const SPECS: u64 = 12;
-
-/// How many worlds of each.
+/// How many worlds of each random spec are looked at.
 const WORLDS: u64 = 6;
 
 /// How long a world that fails is made smaller.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-on_every_server!(
-    generated_worlds_are_cleaned_as_the_model_says,
-    worlds_that_once_were_not_cleaned_right_are,
-);
+tests! {
+    alone: [
+        the_generated_worlds_are_odd_enough,
+    ],
+    every_server: [
+        generated_worlds_are_cleaned_as_the_model_says,
+        worlds_that_once_were_not_cleaned_right_are,
+    ],
+}
 
 /// All that is needed to look at a world again, whatever becomes of the generator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -138,23 +141,10 @@ fn figures(plan: &Plan, verdict: &Verdict) -> Value {
     json!({"families": verdict.families, "skipped": verdict.skipped, "tables": tables})
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "`make prove` shows how many worlds it looked at"
-)]
 fn generated_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
-    let (offset, step) = match dialect {
-        Dialect::Postgres => (0, 1),
-        Dialect::Mysql => (1, 4),
-        Dialect::Mariadb => (3, 4),
-    };
-    let first = number("WINDROW_TEST_SEED", 1);
-    let specs = number("WINDROW_TEST_SPECS", SPECS);
-    let (started, mut tried) = (Instant::now(), 0);
-    for seed in (first + offset..first + specs).step_by(step) {
+    // A spec takes several times as long where routines are compiled anew in each session.
+    let specs = if dialect == Dialect::Postgres { 12 } else { 5 };
+    for seed in seeds("random specs", dialect, specs) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let plan = Plan::random(seed, random);
         if !plan.servers().contains(&dialect) {
@@ -165,7 +155,7 @@ fn generated_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
             let world = World::random(&plan, random);
             let case = Case::new(&plan, &world);
             let installation = installation.get_or_insert_with(|| case.install(dialect));
-            tried += 1;
+            count("worlds of random specs", dialect.facts().title, 1);
             if let Err(difference) = check(installation, &case) {
                 assert!(!defect::is_expected(), "{difference}");
                 let (case, difference) = shrink(installation, &plan, world, difference);
@@ -180,11 +170,6 @@ fn generated_worlds_are_cleaned_as_the_model_says(dialect: Dialect) {
             }
         }
     }
-    println!(
-        "{tried} worlds on {} in {} s",
-        dialect.facts().title,
-        started.elapsed().as_secs()
-    );
 }
 
 fn worlds_that_once_were_not_cleaned_right_are(dialect: Dialect) {
@@ -202,7 +187,6 @@ fn worlds_that_once_were_not_cleaned_right_are(dialect: Dialect) {
 }
 
 /// What is generated must not be the same thing over and over, or the tests above would see nothing.
-#[test]
 fn the_generated_worlds_are_odd_enough() {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 1..=400 {

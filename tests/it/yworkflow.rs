@@ -10,11 +10,23 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, NOW_SETTING};
 use windrow::demo::yworkflow::{HISTORY, SCHEMA};
+use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use crate::harness::tests;
 use crate::support::database::{self, Database};
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
 use crate::support::installation::violations;
+
+tests! {
+    on_postgres: [
+        a_real_history_is_cleaned_from_end_to_end,
+        the_spec_fits_the_schema,
+        odd_histories_are_cleaned_as_the_model_says,
+        a_state_that_changes_keeps_its_instance,
+    ],
+}
 
 const SPEC: &str = include_str!("../../specs/yworkflow.toml");
 
@@ -296,7 +308,6 @@ fn check(
 const CORRECTED: &str = "SELECT id::text FROM workflow_instance
 WHERE status IN ('KILLED', 'COMPLETED') AND created_at < '2025-10-01' AND updated_at > '2026-01-01'";
 
-#[test]
 fn a_real_history_is_cleaned_from_end_to_end() {
     for reading in [READINGS[0], READINGS[1], READINGS[5]] {
         let mut database = armed(reading);
@@ -346,7 +357,6 @@ fn a_real_history_is_cleaned_from_end_to_end() {
     }
 }
 
-#[test]
 fn the_spec_fits_the_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     for end in [End::Updated, End::CompletedOrUpdated] {
@@ -375,12 +385,11 @@ fn the_spec_fits_the_schema() {
 }
 
 /// Steps that lead from a state of one instance to a state of another go with either.
-#[test]
 fn odd_histories_are_cleaned_as_the_model_says() {
     for reading in READINGS {
         let mut database = armed(reading);
         let (mut kept, mut undated) = (0, 0);
-        for seed in 1..=20 {
+        for seed in seeds("worlds of yWorkflow", Dialect::Postgres, 20) {
             let mut random = SmallRng::seed_from_u64(seed);
             let (cutoffs, held) = odd_history(&mut database, reading.scope, &mut random);
             let options = json!({"as_of": "2026-01-15T00:00:00Z"});
@@ -500,7 +509,6 @@ fn odd_history(
 }
 
 /// A state is part of what is judged: while someone changes it, its instance stays, and afterwards what it says counts.
-#[test]
 fn a_state_that_changes_keeps_its_instance() {
     let mut database = armed(reading(Attributes::Go, End::Completed, Scope::Unscoped));
     for id in [1, 2] {

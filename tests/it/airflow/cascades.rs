@@ -7,6 +7,15 @@ use windrow::dialect::Dialect;
 
 use super::{armed, check, graph, load_history, set_policies, verified};
 
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        a_foreign_key_that_cascades_is_left_to_do_so,
+        one_that_does_not_is_not,
+    ],
+}
+
 /// Counts the rows of xcom that go while their task instance is there: by a statement of their own.
 const COUNTED: &str = "
 CREATE SCHEMA seen;
@@ -53,13 +62,11 @@ fn gone_and_early(change: &str) -> (i64, i64) {
     (gone.expect("a number"), early)
 }
 
-#[test]
 fn a_foreign_key_that_cascades_is_left_to_do_so() {
     let (gone, early) = gone_and_early("SELECT");
     assert!(gone > 500 && early == 0, "{early} of {gone}");
 }
 
-#[test]
 fn one_that_does_not_is_not() {
     let key = "quote_ident(c.conname)";
     let changes = [

@@ -11,11 +11,16 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{Rows, without};
+use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::history::{Client, History, Server};
-use crate::support::installation::{Installation, on_every_server};
+use crate::support::installation::Installation;
 
-on_every_server!(whatever_makes_a_row_go_it_is_archived_and_comes_back);
+tests! {
+    every_server: [
+        whatever_makes_a_row_go_it_is_archived_and_comes_back,
+    ],
+}
 
 const SPEC: &str = r#"
 name = "strategies"

@@ -5,17 +5,23 @@ use windrow::dialect::{DIALECTS, Dialect};
 
 use super::{AS_OF, Unit, options, state};
 use crate::agree::anonymous;
+use crate::harness::tests;
 use crate::support::camunda::Camunda;
+
+tests! {
+    on_several: [
+        all_servers_answer_alike,
+        all_servers_answer_alike_by_families,
+    ],
+}
 
 /// How a run is cut into batches is the server's own matter, and so is where its windows end.
 const OWN: [&str; 1] = ["batches"];
 
-#[test]
 fn all_servers_answer_alike() {
     agree(Unit::Window);
 }
 
-#[test]
 fn all_servers_answer_alike_by_families() {
     agree(Unit::Family);
 }

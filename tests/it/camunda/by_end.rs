@@ -11,17 +11,20 @@ use windrow::dialect::Dialect;
 
 use super::oracle::{insert, lenient};
 use super::{NOW, options, rule};
+use crate::harness::tests;
 use crate::support::camunda::{Camunda, load};
+use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
-use crate::support::installation::on_every_server;
 
-on_every_server!(
-    instances_go_as_the_model_says,
-    cases_go_beside_removal_times_as_the_model_says,
-    a_realistic_history_goes_by_end_time,
-    what_the_engines_cleanup_logs_goes_by_its_age,
-    the_specs_by_end_time_fit_the_schema,
-);
+tests! {
+    every_server: [
+        instances_go_as_the_model_says,
+        cases_go_beside_removal_times_as_the_model_says,
+        a_realistic_history_goes_by_end_time,
+        what_the_engines_cleanup_logs_goes_by_its_age,
+        the_specs_by_end_time_fit_the_schema,
+    ],
+}
 
 const BY_END: &str = "camunda7-end-time";
 const CASES_ONLY: &str = "camunda7-cases";
@@ -595,7 +598,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let (mut families, mut chains, mut arrays, mut reasons) =
         (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
     let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
-    for seed in 1..=20 {
+    for seed in seeds("worlds of Camunda by end time", dialect, 20) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
@@ -658,7 +661,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     let mut camunda = Camunda::of(dialect, &load(CASES_ONLY));
     lenient(&mut camunda);
     let (mut families, mut arrays, mut reasons) = (0, 0, BTreeSet::new());
-    for seed in 1..=30 {
+    for seed in seeds("worlds of Camunda's cases", dialect, 30) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, false);
         let (gone, skipped) = check(&mut camunda, &world, &RULES[1..2], RULES[1], &mut random);

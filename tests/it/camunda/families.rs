@@ -4,13 +4,18 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::{AS_OF, Unit, options, rule};
+use crate::harness::tests;
 use crate::support::camunda::{Camunda, graph_by_family, text_by_family};
-use crate::support::installation::on_every_server;
 
-on_every_server!(
-    rows_with_another_removal_time_or_none_go_with_their_root,
-    no_batch_has_more_families_than_the_setting_says,
-);
+tests! {
+    on_postgres: [
+        every_statement_has_its_index,
+    ],
+    every_server: [
+        rows_with_another_removal_time_or_none_go_with_their_root,
+        no_batch_has_more_families_than_the_setting_says,
+    ],
+}
 
 /// How many rows of a table name a root that is due, or one that is not there.
 fn number(camunda: &mut Camunda, table: &str, which: &str) -> i64 {
@@ -97,7 +102,6 @@ fn no_batch_has_more_families_than_the_setting_says(dialect: Dialect) {
     assert!(camunda.torn().is_empty(), "{:?}", camunda.torn());
 }
 
-#[test]
 fn every_statement_has_its_index() {
     let mut camunda = Camunda::of(Dialect::Postgres, &graph_by_family());
     let said = camunda.check(&text_by_family());

@@ -4,11 +4,17 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{AS_OF, Unit, by_end, in_each_unit, options, rule, state};
+use crate::harness::tests;
 use crate::support::camunda::Camunda;
-use crate::support::installation::{on_every_server, share};
 
-in_each_unit!(what_the_session_of_a_killed_run_commits_is_told_and_finished);
-on_every_server!(what_a_killed_run_by_end_time_leaves_is_told_and_finished);
+tests! {
+    every_server: [
+        what_a_killed_run_by_end_time_leaves_is_told_and_finished,
+    ],
+    in_each_unit: [
+        what_the_session_of_a_killed_run_commits_is_told_and_finished,
+    ],
+}
 
 /// Where a batch is killed: the table whose rows it deletes.
 const POINTS: [&str; 4] = [
@@ -74,8 +80,7 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(unit: Unit, dia
     assert_eq!(run["status"], "done", "{run}");
     let expected = state(&mut twin);
 
-    let points = share(dialect, POINTS);
-    let mut rounds: Vec<_> = points.map(|table| ("run", options(), table)).collect();
+    let mut rounds = Vec::from(POINTS.map(|table| ("run", options(), table)));
     rounds.push(("purge", purge.clone(), "act_hi_procinst"));
     for (routine, options, table) in rounds {
         let round = format!("a {routine} killed at {table}");
@@ -108,7 +113,7 @@ fn what_a_killed_run_by_end_time_leaves_is_told_and_finished(dialect: Dialect) {
         let setting = json!({"rule": name, "name": "batch_families", "value": 10});
         camunda.call("set_setting", setting);
     }
-    for (name, table) in share(dialect, POINTS_BY_END) {
+    for (name, table) in POINTS_BY_END {
         let round = format!("{name} killed at {table}");
         let options = json!({"rule": name, "as_of": AS_OF});
         let told = kill(&mut camunda, &round, "run", options, table);

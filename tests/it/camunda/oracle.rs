@@ -17,10 +17,15 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use super::{Unit, in_each_unit};
+use crate::harness::tests;
 use crate::support::camunda::Camunda;
-use crate::support::installation::share;
+use crate::support::effort::seeds;
 
-in_each_unit!(a_run_deletes_what_the_model_says_and_nothing_else);
+tests! {
+    in_each_unit: [
+        a_run_deletes_what_the_model_says_and_nothing_else,
+    ],
+}
 
 pub(super) const AS_OF: &str = "2026-01-01T00:00:00Z";
 
@@ -471,8 +476,9 @@ fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Diale
     let mut camunda = unit.empty(dialect);
     lenient(&mut camunda);
     let (mut gone, mut kept) = (0, 0);
-    let seeds: Vec<u64> = share(dialect, 0..80).collect();
-    for &seed in &seeds {
+    let mut worlds = 0;
+    for seed in seeds("worlds of Camunda by removal time", dialect, 40) {
+        worlds += 1;
         let mut random = SmallRng::seed_from_u64(seed);
         let world = match unit {
             Unit::Window => World::random(&mut random),
@@ -559,7 +565,7 @@ fn a_run_deletes_what_the_model_says_and_nothing_else(unit: Unit, dialect: Diale
     }
     // If hardly anything went or stayed, the worlds would prove nothing.
     assert!(
-        80 * gone > 1_000 * seeds.len() as i64 && kept > seeds.len(),
+        80 * gone > 1_000 * worlds && kept > worlds as usize,
         "{gone} rows went, {kept} families stayed"
     );
 }

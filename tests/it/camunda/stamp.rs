@@ -16,16 +16,23 @@ use windrow::dialect::Dialect;
 
 use super::history;
 use super::oracle::{self, AS_OF, BATCH, BYTES, PROCESS, contents, lenient};
+use crate::harness::tests;
 use crate::rights;
 use crate::support::camunda::Camunda;
 use crate::support::database;
-use crate::support::installation::{call, on_every_server};
+use crate::support::effort::seeds;
+use crate::support::installation::call;
 
-on_every_server!(
-    a_stamp_sets_what_the_model_says_and_nothing_else,
-    a_stamp_of_a_realistic_history_is_finished_whatever_ends_it,
-    a_stamp_that_makes_no_sense_is_refused,
-);
+tests! {
+    on_postgres: [
+        the_command_line_stamps_and_the_spec_fits,
+    ],
+    every_server: [
+        a_stamp_sets_what_the_model_says_and_nothing_else,
+        a_stamp_of_a_realistic_history_is_finished_whatever_ends_it,
+        a_stamp_that_makes_no_sense_is_refused,
+    ],
+}
 
 pub(super) const DAY: i64 = 24 * 60;
 
@@ -543,7 +550,7 @@ fn a_stamp_sets_what_the_model_says_and_nothing_else(dialect: Dialect) {
     let mut camunda = Camunda::new(dialect);
     lenient(&mut camunda);
     let (mut changed, mut gone, mut reasons) = (0, 0, BTreeSet::new());
-    for seed in 0..14 {
+    for seed in seeds("worlds of stamps", dialect, 14) {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut world = World::random(&mut random);
         world.load(&mut camunda);
@@ -838,7 +845,6 @@ fn a_stamp_that_makes_no_sense_is_refused(dialect: Dialect) {
     assert_eq!(done["status"], "done", "{done}");
 }
 
-#[test]
 fn the_command_line_stamps_and_the_spec_fits() {
     let mut camunda = Camunda::new(Dialect::Postgres);
     lenient(&mut camunda);

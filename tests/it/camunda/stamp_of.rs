@@ -11,13 +11,16 @@ use windrow::dialect::Dialect;
 
 use super::oracle::{AS_OF, BATCH, BYTES, contents, insert, instant, lenient};
 use super::stamp::{DAY, DEFINITIONS, Outcome, Stamp, What, Which, stored, told};
+use crate::harness::tests;
 use crate::support::camunda::Camunda;
-use crate::support::installation::on_every_server;
+use crate::support::effort::seeds;
 
-on_every_server!(
-    a_stamp_of_others_sets_what_the_model_says_and_nothing_else,
-    a_stamp_of_others_is_refused_or_finished_like_any_other,
-);
+tests! {
+    every_server: [
+        a_stamp_of_others_sets_what_the_model_says_and_nothing_else,
+        a_stamp_of_others_is_refused_or_finished_like_any_other,
+    ],
+}
 
 const DECISION: &str = "act_hi_decinst";
 const INCIDENT: &str = "act_hi_incident";
@@ -393,7 +396,7 @@ fn a_stamp_of_others_sets_what_the_model_says_and_nothing_else(dialect: Dialect)
     let mut camunda = Camunda::new(dialect);
     lenient(&mut camunda);
     let (mut changed, mut gone, mut reasons) = (BTreeMap::new(), 0, BTreeSet::new());
-    for seed in 0..12 {
+    for seed in seeds("worlds of stamps", dialect, 12) {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut world = World::random(&mut random);
         world.load(&mut camunda);

@@ -5,7 +5,14 @@ use std::collections::BTreeMap;
 use windrow::dialect::Dialect;
 
 use super::history;
+use crate::harness::tests;
 use crate::support::camunda::Camunda;
+
+tests! {
+    on_several: [
+        the_schema_and_the_history_are_those_of_postgres,
+    ],
+}
 
 /// The columns of every table with their types, as PostgreSQL has them.
 type Columns = BTreeMap<String, Vec<(String, String)>>;
@@ -59,7 +66,6 @@ fn rows(camunda: &mut Camunda, columns: &Columns) -> BTreeMap<String, Vec<String
     rows
 }
 
-#[test]
 fn the_schema_and_the_history_are_those_of_postgres() {
     let mut postgres = history(Dialect::Postgres);
     let all = columns(&mut postgres);

@@ -1,6 +1,7 @@
 //! A stop between any two statements of a run: there its session, its server, its client or its network ends.
 //!
-//! `WINDROW_TEST_STOPS=all` tries every stop in every way, `each` in one way, another one each time; otherwise it is a sample.
+//! `make prove` tries each stop in one way, another one each time, with `WINDROW_TEST_STOPS=all` in every way; `make test` a
+//! sample.
 
 use std::env;
 use std::io::{Read, Write};
@@ -17,12 +18,18 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{kill, reconnect, seed, until_unlocked};
+use super::{kill, reconnect, until_unlocked};
 use crate::archive::strategies;
+use crate::harness::{count, tests};
+use crate::support::effort::{first_seed, is_proof};
 use crate::support::history::{Client, History, Server, joined, until};
-use crate::support::installation::{on_every_server, share, violations};
+use crate::support::installation::{share, violations};
 
-on_every_server!(what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes);
+tests! {
+    every_server: [
+        what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes,
+    ],
+}
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -151,9 +158,10 @@ fn sweep(
     sample: [usize; 3],
     expected: impl Fn(&mut Client) -> Result<Vec<String>>,
 ) -> Result<()> {
-    let seed = seed()?;
+    let seed = first_seed();
     let mut random = SmallRng::seed_from_u64(seed);
-    let which = env::var("WINDROW_TEST_STOPS").unwrap_or_default();
+    let which = env::var("WINDROW_TEST_STOPS");
+    let which = which.unwrap_or_else(|_| if is_proof() { "each" } else { "" }.to_owned());
     let size = match which.as_str() {
         "all" | "each" => subject.rounds,
         _ => sample.iter().sum(),
@@ -180,6 +188,8 @@ fn sweep(
         whole.with_context(|| format!("{}: the seed {seed}", subject.name))?;
     }
     let total = rounds.len();
+    let server = server.dialect().facts().title;
+    count(&format!("stops of {}", subject.name), server, total);
     ensure!(
         missed * 10 <= total + 10 * subject.spare,
         "{missed} of {total} stops were not met"

@@ -11,6 +11,16 @@ use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::{loaded, number};
 
+use crate::harness::tests;
+
+tests! {
+    on_several: [
+        the_schemas_are_those_of_postgres,
+        the_history_is_that_of_postgres_row_by_row,
+        a_run_leaves_the_same_rows_on_every_server,
+    ],
+}
+
 /// What time it is for the histories that are compared.
 const NOW: &str = "2025-02-28 23:59:58";
 
@@ -53,7 +63,6 @@ fn is_known_difference(table: &str, column: &str) -> bool {
     )
 }
 
-#[test]
 fn the_schemas_are_those_of_postgres() -> Result<()> {
     let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
     let versions = [
@@ -213,7 +222,6 @@ fn history_on_mysql(server: &Mysql, families: u32) -> Result<()> {
     )
 }
 
-#[test]
 fn the_history_is_that_of_postgres_row_by_row() -> Result<()> {
     let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
     let (mut client, tables) = history_on_postgres(&postgres, DEMO_FAMILIES)?;
@@ -273,7 +281,6 @@ fn clean_up(url: &str) -> Result<()> {
     windrow(&["run", "--no-estimate", "--as-of", &now])
 }
 
-#[test]
 fn a_run_leaves_the_same_rows_on_every_server() -> Result<()> {
     let postgres = Postgres::start(&windrow::sandbox::Settings::default())?;
     let (mut client, tables) = history_on_postgres(&postgres, 2_000)?;

@@ -2,6 +2,18 @@
 
 use super::{Database, SPEC, SPEC_32, W, roles};
 
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        each_misfit_has_its_code,
+        another_version_is_one_finding,
+        a_dropped_index_shows_in_the_plan,
+        force_overrules_and_is_on_record_until_it_is_mended,
+        an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
+    ],
+}
+
 /// Exit code, and each finding above a notice as `severity code object`.
 fn findings(database: &Database, words: &str) -> (i32, Vec<String>) {
     let said = database.windrow(&format!("check {words} --output json"));
@@ -19,7 +31,6 @@ fn findings(database: &Database, words: &str) -> (i32, Vec<String>) {
     (said.code, found)
 }
 
-#[test]
 fn each_misfit_has_its_code() {
     let mut database = Database::bare();
     let cases: &[(&str, &str, i32, &[&str])] = &[
@@ -138,7 +149,6 @@ fn each_misfit_has_its_code() {
     }
 }
 
-#[test]
 fn another_version_is_one_finding() {
     let database = Database::bare();
     let said = database.windrow(&format!("check {SPEC_32}")).expect(
@@ -166,7 +176,6 @@ fn another_version_is_one_finding() {
         .expect(2, &["the spec does not fit this database: 1 error"]);
 }
 
-#[test]
 fn a_dropped_index_shows_in_the_plan() {
     let mut database = Database::history();
     database
@@ -204,7 +213,6 @@ fn a_dropped_index_shows_in_the_plan() {
     }
 }
 
-#[test]
 fn force_overrules_and_is_on_record_until_it_is_mended() {
     let _roles = roles();
     let mut database = Database::bare();
@@ -287,7 +295,6 @@ fn written(database: &mut Database) -> String {
     tables.map(rows).join("\n")
 }
 
-#[test]
 fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     let _roles = roles();
     let mut database = Database::history();

@@ -3,7 +3,16 @@
 use super::{Database, W, command, roles};
 use serde_json::json;
 
-#[test]
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        from_install_to_uninstall,
+        policies_preview_arm_and_runs,
+        holds_settings_purge_and_pause,
+    ],
+}
+
 fn from_install_to_uninstall() {
     let _roles = roles();
     let mut database = Database::bare();
@@ -93,7 +102,6 @@ fn from_install_to_uninstall() {
     );
 }
 
-#[test]
 fn policies_preview_arm_and_runs() {
     let mut database = Database::history();
     database
@@ -272,7 +280,6 @@ fn policies_preview_arm_and_runs() {
     );
 }
 
-#[test]
 fn holds_settings_purge_and_pause() {
     let mut database = Database::history();
     database.sql(&format!("CALL {W}.arm()"));

@@ -4,7 +4,16 @@ use std::process::{Command, Stdio};
 
 use super::{Database, SPEC, W, at, shared};
 
-#[test]
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        documents_stand_alone_on_stdout,
+        a_reader_may_leave_early,
+        colour_is_for_terminals_that_want_it,
+    ],
+}
+
 fn documents_stand_alone_on_stdout() {
     let mut database = Database::history();
     database.sql(&format!("CALL {W}.arm()"));
@@ -48,7 +57,6 @@ fn documents_stand_alone_on_stdout() {
         .expect(2, &["unrecognized subcommand"]);
 }
 
-#[test]
 fn a_reader_may_leave_early() {
     let mut database = Database::history();
     database.sql(&format!("CALL {W}.arm()"));
@@ -87,7 +95,6 @@ fn a_reader_may_leave_early() {
     }
 }
 
-#[test]
 fn colour_is_for_terminals_that_want_it() {
     // `script` gives its child a terminal.
     let call = format!(

@@ -11,6 +11,12 @@ use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::{Said, W, wait, windrow};
 
+use crate::harness::tests;
+
+tests! {
+    within: [findings::tests, first_day::tests, trouble::tests],
+}
+
 /// A server with the tables of DolphinScheduler, and a session of the administrator.
 struct Server {
     server: Mysql,

@@ -6,6 +6,14 @@ use std::path::Path;
 use super::{Database, SPEC, Said, W, command};
 use serde_json::json;
 
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        files_go_by_the_command,
+    ],
+}
+
 fn drain(database: &Database, template: &str, more: &[&str]) -> Said {
     let arguments = [
         "artifacts",
@@ -33,7 +41,6 @@ fn figures(database: &mut Database) -> (i64, i64) {
     )
 }
 
-#[test]
 fn files_go_by_the_command() {
     let mut database = Database::history();
     let folder = tempfile::tempdir().expect("a folder");

@@ -6,6 +6,15 @@ use super::{Database, PASSWORD, Said, at, client, shared, windrow};
 use windrow::demo::dolphinscheduler::SCHEMA_34;
 use windrow::sandbox::{Postgres, Settings};
 
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        passwords_and_certificates,
+        the_socket_needs_no_network,
+    ],
+}
+
 /// The same as [`PASSWORD`] in an address.
 const IN_URL: &str = "hunter2%2B%C3%A4";
 
@@ -53,7 +62,6 @@ fn start() -> Postgres {
     server
 }
 
-#[test]
 fn passwords_and_certificates() {
     let server = start();
     let folder = tempfile::tempdir().expect("a folder");
@@ -192,7 +200,6 @@ fn passwords_and_certificates() {
     .expect(2, &["server does not support TLS", "check `sslmode`"]);
 }
 
-#[test]
 fn the_socket_needs_no_network() {
     let database = Database::bare();
     let url = format!(

@@ -3,9 +3,21 @@
 use super::{Database, W, client, fill, finish, interrupt, roles, shared, spawn, wait, windrow};
 use windrow::sandbox::{Postgres, Settings, installed};
 
+use crate::harness::tests;
+
+tests! {
+    on_postgres: [
+        who_may_not_is_told_what_it_takes,
+        a_role_that_may_create_roles_installs_on_the_newest_server,
+        a_standby_refuses_and_a_killed_server_loses_nothing,
+        an_interrupt_ends_the_run_between_two_batches,
+        half_an_installation_is_told_and_gone_over,
+        a_full_disk_is_told_and_got_over,
+    ],
+}
+
 const STAYS: &str = "what was committed stays, and the next run goes on where this one stopped";
 
-#[test]
 fn who_may_not_is_told_what_it_takes() {
     let _roles = roles();
     let mut database = Database::bare();
@@ -91,7 +103,6 @@ fn who_may_not_is_told_what_it_takes() {
 }
 
 /// From version 16 on, who may create roles does not own them.
-#[test]
 fn a_role_that_may_create_roles_installs_on_the_newest_server() {
     let Some((_, bin_dir)) = installed().pop() else {
         panic!("no server");
@@ -124,7 +135,6 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
         .without(&["stays"]);
 }
 
-#[test]
 fn a_standby_refuses_and_a_killed_server_loses_nothing() {
     let mut primary = Postgres::start(&Settings::default()).expect("a server starts");
     fill(&primary);
@@ -182,7 +192,6 @@ fn a_standby_refuses_and_a_killed_server_loses_nothing() {
     database.windrow("verify SPEC").expect(0, &["clean\n"]);
 }
 
-#[test]
 fn an_interrupt_ends_the_run_between_two_batches() {
     let mut database = Database::history();
     database.slow();
@@ -230,7 +239,6 @@ fn an_interrupt_ends_the_run_between_two_batches() {
     finish(child).expect(2, &["what was committed stays, and the next run goes on"]);
 }
 
-#[test]
 fn half_an_installation_is_told_and_gone_over() {
     let _roles = roles();
     let mut database = Database::bare();
@@ -309,7 +317,6 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("check SPEC").expect(0, &["no findings"]);
 }
 
-#[test]
 fn a_full_disk_is_told_and_got_over() {
     let _roles = roles();
     let mut database = Database::bare();

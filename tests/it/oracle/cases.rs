@@ -9,41 +9,49 @@ use windrow::failure::{self, Failure};
 use windrow::graph::{Graph, Shared};
 
 use super::{figures, finished, now};
+use crate::harness::tests;
+use crate::support::effort::seeds;
 use crate::support::graphs::{dolphinscheduler, foreign_key_within, within};
-use crate::support::installation::{Installation, Session, call, on_every_server};
+use crate::support::installation::{Installation, Session, call};
 use crate::support::oracle;
 use crate::support::world::{DAY, Row, World, timestamp};
 
 const SUCCESS: i32 = 7;
 const RUNNING: i32 = 1;
 
-on_every_server!(
-    an_end_time_exactly_at_the_cutoff_stays,
-    a_zone_less_end_time_is_read_in_the_zone_of_the_application,
-    a_zone_that_the_server_does_not_know_is_an_error,
-    nothing_undercuts_the_minimum_retention,
-    a_held_family_stays_until_the_hold_ends,
-    an_unknown_state_is_not_final,
-    a_family_that_another_session_holds_is_left_to_it,
-    shared_members_keep_closed_families_together_and_literal_ones_apart,
-    dynamic_children_belong_to_the_family,
-    rows_that_name_each_other_go_with_a_cascade_between_them,
-    as_of_judges_as_if_it_were_then,
-    options_narrow_a_run,
-    a_limited_dry_run_looks_at_the_families_of_the_run,
-    files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them,
-    a_purge_takes_young_families_and_nothing_that_must_stay,
-    a_key_beyond_its_column_is_refused_before_anything_happens,
-    a_scope_has_one_spelling,
-    unknown_options_are_errors,
-    settings_stay_within_their_limits,
-    every_change_of_a_setting_is_logged,
-    a_pause_stops_a_run_between_two_batches,
-    nothing_goes_before_someone_said_so,
-    only_one_run_at_a_time,
-    a_run_inside_a_transaction_is_refused,
-    the_settings_of_a_session_change_nothing,
-);
+tests! {
+    on_postgres: [
+        an_instance_that_is_opened_again_meanwhile_stays,
+        a_hold_counts_from_the_moment_it_is_committed,
+    ],
+    every_server: [
+        an_end_time_exactly_at_the_cutoff_stays,
+        a_zone_less_end_time_is_read_in_the_zone_of_the_application,
+        a_zone_that_the_server_does_not_know_is_an_error,
+        nothing_undercuts_the_minimum_retention,
+        a_held_family_stays_until_the_hold_ends,
+        an_unknown_state_is_not_final,
+        a_family_that_another_session_holds_is_left_to_it,
+        shared_members_keep_closed_families_together_and_literal_ones_apart,
+        dynamic_children_belong_to_the_family,
+        rows_that_name_each_other_go_with_a_cascade_between_them,
+        as_of_judges_as_if_it_were_then,
+        options_narrow_a_run,
+        a_limited_dry_run_looks_at_the_families_of_the_run,
+        files_go_to_the_outbox_unless_the_project_of_their_instance_wants_to_keep_them,
+        a_purge_takes_young_families_and_nothing_that_must_stay,
+        a_key_beyond_its_column_is_refused_before_anything_happens,
+        a_scope_has_one_spelling,
+        unknown_options_are_errors,
+        settings_stay_within_their_limits,
+        every_change_of_a_setting_is_logged,
+        a_pause_stops_a_run_between_two_batches,
+        nothing_goes_before_someone_said_so,
+        only_one_run_at_a_time,
+        a_run_inside_a_transaction_is_refused,
+        the_settings_of_a_session_change_nothing,
+    ],
+}
 
 /// A database in which project 1 keeps its instances for 30 days.
 fn database(dialect: Dialect, shared: Shared) -> Installation {
@@ -259,7 +267,6 @@ fn an_unknown_state_is_not_final(dialect: Dialect) {
     assert_eq!(left(&mut database), ["1", "2", "3"]);
 }
 
-#[test]
 fn an_instance_that_is_opened_again_meanwhile_stays() {
     let mut database = database(Dialect::Postgres, Shared::Closed);
     database
@@ -309,7 +316,6 @@ fn a_family_that_another_session_holds_is_left_to_it(dialect: Dialect) {
 }
 
 /// Holds are written while a batch waits, and the other way round, whatever isolation the session likes.
-#[test]
 fn a_hold_counts_from_the_moment_it_is_committed() {
     for isolation in ["read committed", "repeatable read", "serializable"] {
         let mut database = database(Dialect::Postgres, Shared::Closed);
@@ -979,7 +985,7 @@ fn the_settings_of_a_session_change_nothing(dialect: Dialect) {
         for (name, settings) in sessions {
             let mut session = database.connect();
             session.execute(settings).expect("settings");
-            for seed in 1..6 {
+            for seed in seeds("worlds in odd sessions", dialect, 5) {
                 let world = World::random(seed, shared, now(), database.tick());
                 if let Err(difference) = odd_session(&mut database, &mut session, &world) {
                     failures.push(format!("{name}, seed {seed}: {difference}"));

@@ -5,21 +5,27 @@ use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 
 use super::{WORLDS, check_run, explore_in, now};
+use crate::harness::tests;
 use crate::support::graphs::with_retention;
-use crate::support::installation::{Installation, on_every_server, tick};
+use crate::support::installation::{Installation, tick};
 use crate::support::oracle::{self, days_before};
 use crate::support::world::{BY_VALUE, DAY, Row, SECOND, Source, World, timestamp};
 
-on_every_server!(
-    definitions_decide_as_the_model_says,
-    values_decide_as_the_model_says,
-    calendar_days_count_as_the_model_says,
-    every_server_counts_the_days_of_a_calendar_alike,
-    a_changed_definition_counts_with_the_next_run,
-    a_definition_that_changes_during_a_run_counts_from_the_next_batch,
-    a_policy_needs_a_retention_where_there_is_no_default,
-    the_backlog_is_what_the_source_lets_go,
-);
+tests! {
+    alone: [
+        the_sources_decide_something,
+    ],
+    every_server: [
+        definitions_decide_as_the_model_says,
+        values_decide_as_the_model_says,
+        calendar_days_count_as_the_model_says,
+        every_server_counts_the_days_of_a_calendar_alike,
+        a_changed_definition_counts_with_the_next_run,
+        a_definition_that_changes_during_a_run_counts_from_the_next_batch,
+        a_policy_needs_a_retention_where_there_is_no_default,
+        the_backlog_is_what_the_source_lets_go,
+    ],
+}
 
 const PLAIN: &str = r#"minimum = "7d", safety_lag = "1d", per = "project_code bigint""#;
 const FROM: &str = r#"from = "project_keep: code -> keep_days days""#;
@@ -77,7 +83,14 @@ fn explore(dialect: Dialect, kinds: &[Kind]) {
         let graph = with_retention(&kind.retention(), zone);
         let mut database = Installation::with_definitions(dialect, &graph);
         let make = |seed| kind.world(seed, tick);
-        explore_in(&mut database, WORLDS / 4, &check_run, &make, &|world| world);
+        explore_in(
+            &mut database,
+            "worlds by source of retention",
+            WORLDS / 4,
+            &check_run,
+            &make,
+            &|world| world,
+        );
     }
 }
 
@@ -96,7 +109,6 @@ fn calendar_days_count_as_the_model_says(dialect: Dialect) {
 }
 
 /// What the tests above look at must not be the same thing over and over.
-#[test]
 fn the_sources_decide_something() {
     for (source, calendar) in [
         (Source::Definitions, false),
@@ -105,7 +117,7 @@ fn the_sources_decide_something() {
     ] {
         for kind in kinds(source, calendar) {
             let (mut differ, mut unsaid, mut hours) = (0, 0, 0);
-            for seed in 1..=WORLDS / 4 {
+            for seed in 1..=WORLDS / 2 {
                 let world = kind.world(seed, SECOND);
                 let outcome = oracle::run(&world);
                 let without = World {

@@ -11,10 +11,14 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use super::{is_deadlock, write};
+use crate::harness::tests;
 use crate::support::history::{Client, History, Server, joined};
-use crate::support::installation::on_every_server;
 
-on_every_server!(who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long);
+tests! {
+    every_server: [
+        who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long,
+    ],
+}
 
 /// How long all of them work, at least and at most.
 const AT_LEAST: Duration = Duration::from_secs(3);

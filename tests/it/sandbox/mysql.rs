@@ -9,6 +9,30 @@ use windrow::sandbox::{Postgres, stop_at};
 
 use super::{is_process, kill_process_of, open_to_all, report, run_as_nobody, wait_until};
 
+use crate::harness::tests;
+
+tests! {
+    on_mysql: [
+        a_mysql_of_another_process,
+    ],
+    on_mariadb: [
+        a_mariadb_of_another_process,
+    ],
+    on_several: [
+        every_installed_version_starts_and_answers,
+        its_manners_are_settings,
+        a_killed_server_restarts_with_what_was_committed,
+        a_dropped_server_is_gone_with_its_directory,
+        a_kept_server_is_found_again_and_ended,
+        a_replica_repeats_its_source_from_the_beginning,
+        the_cpu_time_counts,
+        a_failed_start_quotes_the_log,
+        a_folder_without_a_server_is_an_error,
+        a_killed_process_takes_its_server_along,
+        a_user_other_than_root_can_start_one,
+    ],
+}
+
 fn start(flavour: Flavour) -> Result<Mysql> {
     Mysql::start(&Settings::new(flavour))
 }
@@ -23,7 +47,6 @@ fn with(flavour: Flavour, extra: &[(&str, &str)]) -> Settings {
     }
 }
 
-#[test]
 fn every_installed_version_starts_and_answers() -> Result<()> {
     let found = installed();
     for flavour in Flavour::ALL {
@@ -68,7 +91,6 @@ fn every_installed_version_starts_and_answers() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn its_manners_are_settings() -> Result<()> {
     for flavour in Flavour::ALL {
         let server = Mysql::start(&Settings {
@@ -105,7 +127,6 @@ fn its_manners_are_settings() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
     for flavour in Flavour::ALL {
         let mut server = Mysql::start(&Settings {
@@ -153,7 +174,6 @@ fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
     for flavour in Flavour::ALL {
         let server = start(flavour)?;
@@ -165,7 +185,6 @@ fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_kept_server_is_found_again_and_ended() -> Result<()> {
     for flavour in Flavour::ALL {
         let parent = tempfile::tempdir()?;
@@ -215,7 +234,6 @@ fn a_kept_server_is_found_again_and_ended() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_replica_repeats_its_source_from_the_beginning() -> Result<()> {
     for flavour in Flavour::ALL {
         let source = start(flavour)?;
@@ -235,7 +253,6 @@ fn a_replica_repeats_its_source_from_the_beginning() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn the_cpu_time_counts() -> Result<()> {
     for flavour in Flavour::ALL {
         let server = start(flavour)?;
@@ -251,7 +268,6 @@ fn the_cpu_time_counts() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn a_failed_start_quotes_the_log() {
     for flavour in Flavour::ALL {
         let error = Mysql::start(&with(flavour, &[("no_such_setting", "1")]))
@@ -265,7 +281,6 @@ fn a_failed_start_quotes_the_log() {
     }
 }
 
-#[test]
 fn a_folder_without_a_server_is_an_error() {
     let [mysql, mariadb] = Flavour::ALL.map(|flavour| {
         installed()
@@ -296,7 +311,6 @@ fn a_folder_without_a_server_is_an_error() {
 }
 
 /// Run as a process of its own by the tests below, with the variable set; a plain start and drop otherwise.
-#[test]
 fn a_mysql_of_another_process() -> Result<()> {
     let server = start(Flavour::Mysql)?;
     server.query("SELECT 1").context("the server answers")?;
@@ -304,20 +318,17 @@ fn a_mysql_of_another_process() -> Result<()> {
 }
 
 /// The same for MariaDB.
-#[test]
 fn a_mariadb_of_another_process() -> Result<()> {
     let server = start(Flavour::Mariadb)?;
     server.query("SELECT 1").context("the server answers")?;
     report(server.pid(), server.dir())
 }
 
-#[test]
 fn a_killed_process_takes_its_server_along() -> Result<()> {
     kill_process_of("sandbox::mysql::a_mysql_of_another_process")?;
     kill_process_of("sandbox::mysql::a_mariadb_of_another_process")
 }
 
-#[test]
 fn a_user_other_than_root_can_start_one() -> Result<()> {
     run_as_nobody("sandbox::mysql::a_mysql_of_another_process")?;
     run_as_nobody("sandbox::mysql::a_mariadb_of_another_process")

@@ -16,9 +16,10 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
-use super::defect;
 use super::history::until;
+use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
+use super::{defect, effort};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
@@ -29,22 +30,6 @@ pub(crate) type Aside = (
     db::Cancel,
     i64,
 );
-
-/// Makes tests of functions that take a dialect: one for every server, in a module with its name.
-macro_rules! on_every_server {
-    ($($name:ident),* $(,)?) => {
-        mod postgres {
-            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Postgres) })*
-        }
-        mod mysql {
-            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Mysql) })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() -> impl std::process::Termination { super::$name(windrow::dialect::Dialect::Mariadb) })*
-        }
-    };
-}
-pub(crate) use on_every_server;
 
 static MYSQL: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mysql));
 static MARIADB: LazyLock<Mysql> = LazyLock::new(|| start(Flavour::Mariadb));
@@ -80,6 +65,8 @@ pub(crate) struct Installation {
     address: String,
     /// What drops a database of PostgreSQL.
     _postgres: Option<Database>,
+    /// What goes back to the pool.
+    lot: Option<Lot>,
 }
 
 /// See [`Installation::address`].
@@ -119,53 +106,36 @@ impl Installation {
                     .map(|table| format!("SELECT '{table}', id, t::text FROM {table} AS t"))
                     .join(" UNION ALL "),
                 _postgres: Some(database),
+                lot: None,
             };
         }
-        Self::with(server(dialect), schema, graph)
+        let made_of = format!("{schema}{graph:?}");
+        let lot = pool::take(dialect, &made_of).unwrap_or_else(|| {
+            let (name, control) = make(server(dialect), schema, graph);
+            Lot::new(dialect, name, control, made_of)
+        });
+        let (name, control) = (lot.name.clone(), lot.control.clone());
+        let mut installation = Self::open(server(dialect), name, control);
+        installation.lot = Some(lot);
+        installation
     }
 
     /// The same on a certain server of MySQL or MariaDB, which must outlive it.
     pub(crate) fn on(server: &Mysql, graph: &Graph) -> Self {
-        Self::with(server, mysql::SCHEMA_34, graph)
+        let (name, control) = make(server, mysql::SCHEMA_34, graph);
+        Self::open(server, name, control)
     }
 
-    fn with(server: &Mysql, schema: &str, graph: &Graph) -> Self {
-        let dialect = match server.flavour() {
-            Flavour::Mysql => Dialect::Mysql,
-            Flavour::Mariadb => Dialect::Mariadb,
-        };
-        // The control schema is a database too, and its name is the spec's.
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("test_{number}");
-        let graph = Graph {
-            name: format!("t{number}"),
-            database: name.clone(),
-            ..graph.clone()
-        };
-        let control = render::control_name(&graph);
-        let mut admin = connect(&server.url("mysql", "root"));
-        admin
-            .execute(&format!("CREATE DATABASE {name}"))
-            .expect("a database is created");
-        let mut session = connect(&server.url(&name, "root"));
-        for statement in schema.split_inclusive(";\n") {
-            run(&mut session, statement);
-        }
-        let lenient = session
-            .query(LENIENT, &[])
-            .expect("the columns can be read");
-        for statement in lenient.into_iter().flatten().flatten() {
-            run(&mut session, &statement);
-        }
-        apply(&mut session, &bundle(dialect, &graph));
+    fn open(server: &Mysql, name: String, control: String) -> Self {
         let mut installation = Self {
-            dialect,
+            dialect: dialect_of(server),
             session: connect(&server.url(&name, "root")),
             control,
             name,
             contents: String::new(),
             address: server.url(PLACES[0], PLACES[1]),
             _postgres: None,
+            lot: None,
         };
         let columns = installation.texts(
             "SELECT CONCAT('SELECT ''', table_name, ''', id, JSON_ARRAY(', GROUP_CONCAT(column_name), ') FROM ', table_name)
@@ -430,12 +400,55 @@ impl Installation {
     }
 }
 
+fn dialect_of(server: &Mysql) -> Dialect {
+    match server.flavour() {
+        Flavour::Mysql => Dialect::Mysql,
+        Flavour::Mariadb => Dialect::Mariadb,
+    }
+}
+
+/// The tables of an application with windrow, in databases of their own; answers the names of both.
+fn make(server: &Mysql, schema: &str, graph: &Graph) -> (String, String) {
+    // The control schema is a database too, and its name is the spec's.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("test_{number}");
+    let graph = Graph {
+        name: format!("t{number}"),
+        database: name.clone(),
+        ..graph.clone()
+    };
+    let control = render::control_name(&graph);
+    let mut admin = connect(&server.url("mysql", "root"));
+    admin
+        .execute(&format!("CREATE DATABASE {name}"))
+        .expect("a database is created");
+    let mut session = connect(&server.url(&name, "root"));
+    for statement in schema.split_inclusive(";\n") {
+        run(&mut session, statement);
+    }
+    let lenient = session
+        .query(LENIENT, &[])
+        .expect("the columns can be read");
+    for statement in lenient.into_iter().flatten().flatten() {
+        run(&mut session, &statement);
+    }
+    apply(&mut session, &bundle(dialect_of(server), &graph));
+    (name, control)
+}
+
 impl Drop for Installation {
     fn drop(&mut self) {
-        if self.dialect != Dialect::Postgres {
-            let (name, control) = (&self.name, &self.control);
-            let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
-            let _ = connect(&self.url("mysql", "root")).execute(&sql);
+        match self.lot.take() {
+            // What a test that failed did with it, nobody knows.
+            Some(lot) if thread::panicking() => lot.drop(),
+            Some(lot) => pool::leave(lot),
+            None if self.dialect == Dialect::Postgres => (),
+            None => {
+                let (name, control) = (&self.name, &self.control);
+                let sql =
+                    format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
+                let _ = connect(&self.url("mysql", "root")).execute(&sql);
+            }
         }
     }
 }
@@ -596,19 +609,14 @@ pub(crate) fn numbers(dialect: Dialect, last: i64) -> String {
     )
 }
 
-/// What of all this a server tries: MySQL and MariaDB, which run the same statements, one half each, unless `make prove` asks
-/// for more.
+/// What of all this a server tries: MySQL and MariaDB, which run the same statements, one half each, but all of it in
+/// `make prove`.
 pub(crate) fn share<T>(
     dialect: Dialect,
     all: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {
     let (first, step) = match dialect {
-        _ if ["WINDROW_TEST_WORLDS", "WINDROW_TEST_STOPS"]
-            .iter()
-            .any(|more| std::env::var_os(more).is_some()) =>
-        {
-            (0, 1)
-        }
+        _ if effort::is_proof() => (0, 1),
         Dialect::Postgres => (0, 1),
         Dialect::Mysql => (0, 2),
         Dialect::Mariadb => (1, 2),

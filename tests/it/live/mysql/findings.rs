@@ -6,6 +6,20 @@ use super::super::W;
 use super::super::{SPEC, windrow};
 use super::Server;
 
+use crate::harness::tests;
+
+tests! {
+    on_several: [
+        each_misfit_has_its_code,
+        columns_that_are_compared_differ_in_their_collation,
+        an_index_of_the_application_serves,
+        a_full_scan_of_a_big_table_is_found,
+        a_server_that_does_not_tell_capitals_apart,
+        who_may_not_look_is_told,
+        an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
+    ],
+}
+
 /// Exit code, and each finding above a notice, or with this code, as `severity code object`.
 fn findings(server: &Server, with: &str) -> (i32, Vec<String>) {
     let said = server.windrow("check SPEC --output json");
@@ -23,7 +37,6 @@ fn findings(server: &Server, with: &str) -> (i32, Vec<String>) {
     (said.code, found)
 }
 
-#[test]
 fn each_misfit_has_its_code() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -163,7 +176,6 @@ fn each_misfit_has_its_code() {
 }
 
 /// Keys that are texts: they are compared in every batch, and only some collations let an index serve.
-#[test]
 fn columns_that_are_compared_differ_in_their_collation() {
     const LETTERS: &str = "
 name     = \"letters\"
@@ -217,7 +229,6 @@ retention = { default = \"30d\" }
     }
 }
 
-#[test]
 fn an_index_of_the_application_serves() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -262,7 +273,6 @@ fn an_index_of_the_application_serves() {
     }
 }
 
-#[test]
 fn a_full_scan_of_a_big_table_is_found() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -298,7 +308,6 @@ fn a_full_scan_of_a_big_table_is_found() {
     }
 }
 
-#[test]
 fn a_server_that_does_not_tell_capitals_apart() {
     // MySQL wants to know this when its data directory is made.
     let server = Server::with(Settings {
@@ -325,7 +334,6 @@ fn a_server_that_does_not_tell_capitals_apart() {
     assert_eq!(codes, ["lower-case-names"]);
 }
 
-#[test]
 fn who_may_not_look_is_told() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -344,7 +352,6 @@ fn who_may_not_look_is_told() {
     }
 }
 
-#[test]
 fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     for flavour in Flavour::ALL {
         let mut server = Server::history(flavour);

@@ -8,7 +8,16 @@ use windrow::sandbox::mysql::Flavour;
 use super::super::{Database, SPEC, Said, W, command};
 use super::Server;
 
-#[test]
+use crate::harness::tests;
+
+tests! {
+    on_several: [
+        from_install_to_uninstall,
+        policies_preview_arm_and_runs,
+        documents_have_the_names_and_types_of_postgresql,
+    ],
+}
+
 fn from_install_to_uninstall() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -92,7 +101,6 @@ fn from_install_to_uninstall() {
     }
 }
 
-#[test]
 fn policies_preview_arm_and_runs() {
     for flavour in Flavour::ALL {
         let mut server = Server::history(flavour);
@@ -231,7 +239,6 @@ fn policies_preview_arm_and_runs() {
 }
 
 /// What a program reads is the same everywhere: the names in each document, and whether a value is a truth.
-#[test]
 fn documents_have_the_names_and_types_of_postgresql() {
     let mut reference = Database::history();
     reference.sql(&format!("CALL {W}.arm()"));

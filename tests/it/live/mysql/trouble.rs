@@ -5,7 +5,18 @@ use windrow::sandbox::mysql::Flavour;
 use super::super::{PASSWORD, Said, W, at, finish, interrupt, spawn, wait, windrow};
 use super::Server;
 
-#[test]
+use crate::harness::tests;
+
+tests! {
+    on_several: [
+        an_interrupt_ends_the_run_and_the_next_goes_on,
+        half_an_installation_is_told_and_gone_over,
+        who_may_not_is_told_what_it_takes,
+        two_installations_do_not_meet,
+        roles_do_what_they_are_for,
+    ],
+}
+
 fn an_interrupt_ends_the_run_and_the_next_goes_on() {
     for flavour in Flavour::ALL {
         let mut server = Server::history(flavour);
@@ -56,7 +67,6 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
     }
 }
 
-#[test]
 fn half_an_installation_is_told_and_gone_over() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -81,7 +91,6 @@ fn half_an_installation_is_told_and_gone_over() {
     }
 }
 
-#[test]
 fn who_may_not_is_told_what_it_takes() {
     for flavour in Flavour::ALL {
         let mut server = Server::history(flavour);
@@ -123,7 +132,6 @@ fn who_may_not_is_told_what_it_takes() {
     }
 }
 
-#[test]
 fn two_installations_do_not_meet() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -141,7 +149,6 @@ fn two_installations_do_not_meet() {
     }
 }
 
-#[test]
 fn roles_do_what_they_are_for() {
     for flavour in Flavour::ALL {
         let mut server = Server::history(flavour);

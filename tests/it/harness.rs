@@ -1,0 +1,325 @@
+//! The test runner: which tests there are, where they run, and in which order.
+//!
+//! A module names its tests in [`tests!`], each under what it needs: `alone`, a server, or every server. Names and
+//! filters are those of `cargo test`. The longest tests start first and every server is kept busy, so that none is
+//! waited for at the end. A test that does not end is named, counts as failed, and is left behind.
+
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use windrow::dialect::{DIALECTS, Dialect};
+use windrow::sandbox::mysql::Flavour;
+
+use crate::support::effort;
+
+pub(crate) use report::count;
+
+/// What keeps a test busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Server {
+    None,
+    Postgres,
+    Mysql,
+    Mariadb,
+    Several,
+}
+
+impl Server {
+    const ALL: [Self; 5] = [
+        Self::Postgres,
+        Self::Mysql,
+        Self::Mariadb,
+        Self::Several,
+        Self::None,
+    ];
+
+    const fn of(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Postgres => Self::Postgres,
+            Dialect::Mysql => Self::Mysql,
+            Dialect::Mariadb => Self::Mariadb,
+        }
+    }
+}
+
+/// When a test runs that nobody asked for by a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// Always.
+    Always,
+    /// In `make prove`; in `make test` the other server of the pair runs it: MySQL and MariaDB are given the same text.
+    Proving,
+    /// When asked for with `--ignored`.
+    Asked,
+}
+
+/// How a test ended: nothing, or what went wrong.
+pub(crate) trait Outcome {
+    fn result(self) -> Result<(), String>;
+}
+
+impl Outcome for () {
+    fn result(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Outcome for anyhow::Result<()> {
+    fn result(self) -> Result<(), String> {
+        self.map_err(|error| format!("Error: {error:?}"))
+    }
+}
+
+/// What a test does on a server.
+pub(crate) trait Body<O>: Fn(Dialect) -> O + Clone + Send + Sync + 'static {}
+
+impl<O, F: Fn(Dialect) -> O + Clone + Send + Sync + 'static> Body<O> for F {}
+
+/// A test with its full name.
+pub(crate) struct Test {
+    name: String,
+    server: Server,
+    when: When,
+    body: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+}
+
+impl Test {
+    fn new<O: Outcome>(
+        module: &str,
+        name: &str,
+        server: Server,
+        body: impl Fn() -> O + Send + Sync + 'static,
+    ) -> Self {
+        // The path of a module starts with the name of the program.
+        let module = module.split_once("::").map_or("", |(_, module)| module);
+        Self {
+            name: format!("{module}::{name}"),
+            server,
+            when: When::Always,
+            body: Box::new(move || body().result()),
+        }
+    }
+
+    fn on<O: Outcome>(module: &str, name: &str, dialect: Dialect, body: impl Body<O>) -> Self {
+        let name = format!("{}::{name}", dialect.facts().folder);
+        Self::new(module, &name, Server::of(dialect), move || body(dialect))
+    }
+
+    /// What stands before the first `::` of its name.
+    fn group(&self) -> &str {
+        self.name.split("::").next().unwrap_or_default()
+    }
+}
+
+/// Names the tests of a module by what they need (see the functions of [`crate::harness`]), in `within` its submodules.
+macro_rules! tests {
+    ($($kind:ident: [$($test:path),* $(,)?]),* $(,)?) => {
+        pub(crate) fn tests() -> Vec<$crate::harness::Test> {
+            #[allow(unused_imports, clippy::wildcard_imports, reason = "a module may have a way of its own")]
+            use $crate::harness::*;
+            [$($($kind(module_path!(), stringify!($test), $test)),*),*]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+    };
+}
+pub(crate) use tests;
+
+/// The tests of a submodule.
+pub(crate) fn within(_: &str, _: &str, tests: fn() -> Vec<Test>) -> Vec<Test> {
+    tests()
+}
+
+/// Needs no server.
+pub(crate) fn alone<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
+    vec![Test::new(module, name, Server::None, body)]
+}
+
+/// Uses servers of PostgreSQL.
+pub(crate) fn on_postgres<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn() -> O,
+) -> Vec<Test> {
+    vec![Test::new(module, name, Server::Postgres, body)]
+}
+
+/// Uses a server of MySQL.
+pub(crate) fn on_mysql<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn() -> O,
+) -> Vec<Test> {
+    vec![Test::new(module, name, Server::Mysql, body)]
+}
+
+/// Uses a server of MariaDB.
+pub(crate) fn on_mariadb<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn() -> O,
+) -> Vec<Test> {
+    vec![Test::new(module, name, Server::Mariadb, body)]
+}
+
+/// Uses servers of several kinds.
+pub(crate) fn on_several<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn() -> O,
+) -> Vec<Test> {
+    vec![Test::new(module, name, Server::Several, body)]
+}
+
+/// Runs when asked for with `--ignored`, as `make prove` does.
+pub(crate) fn when_asked<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn() -> O,
+) -> Vec<Test> {
+    let mut tests = on_several(module, name, body);
+    for test in &mut tests {
+        test.when = When::Asked;
+    }
+    tests
+}
+
+/// Runs on each of the three servers: the test touches what differs between MySQL and MariaDB.
+pub(crate) fn each_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
+    DIALECTS
+        .iter()
+        .map(|dialect| Test::on(module, name, *dialect, body.clone()))
+        .collect()
+}
+
+/// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both.
+pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
+    let mut tests = each_server(module, name, body);
+    // By name, so that it is the same one each time; MariaDB more often, where a test takes half as long.
+    let sum: u32 = module.bytes().chain(name.bytes()).map(u32::from).sum();
+    let other = if sum.is_multiple_of(3) {
+        Server::Mariadb
+    } else {
+        Server::Mysql
+    };
+    for test in &mut tests {
+        if test.server == other {
+            test.when = When::Proving;
+        }
+    }
+    tests
+}
+
+/// Runs on PostgreSQL and MySQL: the system under test knows no other.
+pub(crate) fn postgres_and_mysql<O: Outcome>(
+    module: &str,
+    name: &str,
+    body: impl Body<O>,
+) -> Vec<Test> {
+    [Dialect::Postgres, Dialect::Mysql]
+        .map(|dialect| Test::on(module, name, dialect, body.clone()))
+        .into()
+}
+
+/// Runs on MySQL and on MariaDB.
+pub(crate) fn mysql_and_mariadb<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn(Flavour) -> O,
+) -> Vec<Test> {
+    [
+        ("mysql", Server::Mysql, Flavour::Mysql),
+        ("mariadb", Server::Mariadb, Flavour::Mariadb),
+    ]
+    .map(|(folder, server, flavour)| {
+        Test::new(module, &format!("{folder}::{name}"), server, move || {
+            body(flavour)
+        })
+    })
+    .into()
+}
+
+/// What `cargo test` hands over.
+#[derive(Debug, Parser)]
+#[command(about = "Runs tests; without a filter those of `make test`")]
+struct Arguments {
+    /// Run only tests whose names contain one of these
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// A filter must be the whole name
+    #[arg(long)]
+    exact: bool,
+    /// Leave out tests whose names contain this
+    #[arg(long, value_name = "FILTER")]
+    skip: Vec<String>,
+    /// Print the names of the tests instead of running them
+    #[arg(long)]
+    list: bool,
+    /// Run only what otherwise waits to be asked for
+    #[arg(long)]
+    ignored: bool,
+    /// Run that too
+    #[arg(long)]
+    include_ignored: bool,
+    /// How many tests run at a time
+    #[arg(long, env = "RUST_TEST_THREADS", value_name = "NUMBER")]
+    test_threads: Option<usize>,
+    /// How many seconds a test may take before it counts as hanging
+    #[arg(
+        long,
+        env = "WINDROW_TEST_PATIENCE",
+        value_name = "SECONDS",
+        default_value_t = 300
+    )]
+    patience: u64,
+    /// A dot for each test
+    #[arg(short, long)]
+    quiet: bool,
+    /// Show what tests print as they run: they print nothing but their failures
+    #[arg(long)]
+    nocapture: bool,
+}
+
+impl Arguments {
+    /// Whether a test's name is asked for, or nobody named any.
+    fn names(&self, test: &Test) -> bool {
+        (self.filters.is_empty() || self.any(&self.filters, test)) && !self.any(&self.skip, test)
+    }
+
+    fn any(&self, filters: &[String], test: &Test) -> bool {
+        filters.iter().any(|filter| {
+            if self.exact {
+                test.name == *filter
+            } else {
+                test.name.contains(filter.as_str())
+            }
+        })
+    }
+
+    fn wants(&self, test: &Test) -> bool {
+        let is_asked = self.ignored || self.include_ignored;
+        let is_due = match test.when {
+            When::Always => !self.ignored,
+            When::Proving => !self.ignored && (!self.filters.is_empty() || effort::is_proof()),
+            When::Asked => is_asked,
+        };
+        is_due && self.names(test)
+    }
+}
+
+/// Runs the tests that the command line asks for.
+pub(crate) fn main(tests: Vec<Test>) -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.list {
+        report::list(tests.iter().filter(|test| arguments.names(test)));
+        return ExitCode::SUCCESS;
+    }
+    let (wanted, others): (Vec<_>, Vec<_>) =
+        tests.into_iter().partition(|test| arguments.wants(test));
+    let conclusion = run::all(&arguments, wanted);
+    report::conclude(&conclusion, others.len())
+}

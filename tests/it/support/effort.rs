@@ -1,0 +1,58 @@
+//! How much the tests look at: `make test` a fixed sample, `make prove` so many times as much, and never the same twice.
+
+use std::env;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use windrow::dialect::Dialect;
+
+use crate::harness;
+
+/// How many times as many random worlds `make prove` looks at. Where it is set, tests also try all of what they otherwise
+/// try a sample of.
+const TIMES: &str = "WINDROW_TEST_TIMES";
+
+/// The first seed of `make prove`, which takes another one each time unless it is told.
+const SEED: &str = "WINDROW_TEST_SEED";
+
+static FIRST: LazyLock<u64> = LazyLock::new(|| match number(SEED) {
+    Some(seed) => seed,
+    None if is_proof() => {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.expect("it is after 1970").as_secs()
+    }
+    None => 1,
+});
+
+/// Whether this is `make prove`.
+pub(crate) fn is_proof() -> bool {
+    times() > 1
+}
+
+/// What random choices start from.
+pub(crate) fn first_seed() -> u64 {
+    *FIRST
+}
+
+/// Seeds of random worlds, so many in `make test`. What is looked at is counted for the report.
+pub(crate) fn seeds(
+    class: &str,
+    server: impl Into<Option<Dialect>>,
+    number: u64,
+) -> impl Iterator<Item = u64> {
+    let title = server
+        .into()
+        .map_or("no server", |dialect| dialect.facts().title);
+    (first_seed()..first_seed() + number * times())
+        .inspect(move |_| harness::count(class, title, 1))
+}
+
+fn times() -> u64 {
+    number(TIMES).unwrap_or(1)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
+}

@@ -1,0 +1,231 @@
+//! Databases of MySQL and MariaDB that one test leaves to the next: to make the tables and routines anew takes ten times
+//! as long as to bring back the rows of the beginning.
+//!
+//! Nobody has to say that he changed a table or a routine: whoever takes a database compares its catalog with what it was,
+//! and drops it where they differ.
+
+use std::sync::{Mutex, PoisonError};
+
+use windrow::db;
+use windrow::dialect::Dialect;
+
+use super::installation::{Session, connect, server};
+
+/// How many databases wait on each server: the rest is dropped.
+const MOST: usize = 12;
+
+static POOL: Mutex<Vec<Lot>> = Mutex::new(Vec::new());
+
+/// A database with the tables of an application, and one with windrow.
+pub(super) struct Lot {
+    pub(super) dialect: Dialect,
+    /// Name of the database with the application's tables.
+    pub(super) name: String,
+    /// Name of the control schema.
+    pub(super) control: String,
+    /// What it was made of.
+    made_of: String,
+    /// What is in the catalogs of both.
+    catalog: Vec<db::Row>,
+    /// Statements that insert the rows of the beginning.
+    rows: Vec<String>,
+}
+
+/// A table of either database, all names quoted.
+struct Table {
+    path: String,
+    /// Those that a statement can set.
+    columns: Vec<String>,
+    /// Whether it numbers its rows by itself.
+    numbers: bool,
+}
+
+fn ident(name: &str) -> String {
+    Dialect::Mysql.ident(name)
+}
+
+impl Lot {
+    /// Databases as they are now, just installed.
+    pub(super) fn new(dialect: Dialect, name: String, control: String, made_of: String) -> Self {
+        let mut lot = Self {
+            dialect,
+            name,
+            control,
+            made_of,
+            catalog: Vec::new(),
+            rows: Vec::new(),
+        };
+        let mut session = lot.session();
+        lot.catalog = lot.look(&mut session).expect("a readable catalog");
+        lot.rows = lot.insert(&mut session).expect("readable rows");
+        lot
+    }
+
+    fn session(&self) -> Session {
+        connect(&server(self.dialect).url("mysql", "root"))
+    }
+
+    /// The catalogs of both databases.
+    fn look(&self, session: &mut Session) -> anyhow::Result<Vec<db::Row>> {
+        let both = format!("('{}', '{}')", self.name, self.control);
+        let mut all = Vec::new();
+        for select in CATALOG {
+            all.extend(session.query(&select.replace("BOTH", &both), &[])?);
+        }
+        Ok(all)
+    }
+
+    /// What inserts every row that is there.
+    fn insert(&self, session: &mut Session) -> anyhow::Result<Vec<String>> {
+        let mut statements = Vec::new();
+        for Table { path, columns, .. } in self.filled(session)? {
+            let values: Vec<String> = columns
+                .iter()
+                .map(|column| format!("QUOTE({column})"))
+                .collect();
+            let (columns, values) = (columns.join(", "), values.join(", "));
+            let rows = session.query(
+                &format!("SELECT CONCAT_WS(', ', {values}) FROM {path}"),
+                &[],
+            )?;
+            for row in rows.into_iter().flatten().flatten() {
+                statements.push(format!("INSERT INTO {path} ({columns}) VALUES ({row})"));
+            }
+        }
+        Ok(statements)
+    }
+
+    /// The tables that have rows.
+    fn filled(&self, session: &mut Session) -> anyhow::Result<Vec<Table>> {
+        let columns = session.query(
+            &format!(
+                "SELECT c.table_schema, c.table_name, c.column_name, c.extra
+                 FROM information_schema.columns AS c
+                 JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+                 WHERE c.table_schema IN ('{}', '{}') AND t.table_type = 'BASE TABLE'
+                 ORDER BY c.table_schema, c.table_name, c.ordinal_position",
+                self.name, self.control
+            ),
+            &[],
+        )?;
+        let mut tables: Vec<Table> = Vec::new();
+        for row in columns {
+            let mut cells = row.into_iter().map(Option::unwrap_or_default);
+            let mut next = || cells.next().expect("four columns");
+            let path = format!("{}.{}", ident(&next()), ident(&next()));
+            let (column, extra) = (ident(&next()), next().to_lowercase());
+            if tables.last().is_none_or(|table| table.path != path) {
+                tables.push(Table {
+                    path,
+                    columns: Vec::new(),
+                    numbers: false,
+                });
+            }
+            let table = tables.last_mut().expect("a table");
+            table.numbers |= extra.contains("auto_increment");
+            if !extra.ends_with("generated") {
+                table.columns.push(column);
+            }
+        }
+        let looks: Vec<String> = tables
+            .iter()
+            .enumerate()
+            .map(|(place, table)| {
+                format!(
+                    "SELECT {place} FROM DUAL WHERE EXISTS (SELECT 1 FROM {})",
+                    table.path
+                )
+            })
+            .collect();
+        let filled = session.query(&looks.join(" UNION ALL "), &[])?;
+        let filled: Vec<String> = filled.into_iter().flatten().flatten().collect();
+        let mut place = 0..;
+        tables.retain(|_| {
+            place
+                .next()
+                .is_some_and(|place: u32| filled.contains(&place.to_string()))
+        });
+        Ok(tables)
+    }
+
+    /// Brings back the rows of the beginning; `false` where tables or routines are others.
+    fn reset(&self) -> anyhow::Result<bool> {
+        let mut session = self.session();
+        // Whoever still holds a row is not waited for.
+        session.execute(
+            "SET SESSION lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, foreign_key_checks = 0",
+        )?;
+        if self.look(&mut session)? != self.catalog {
+            return Ok(false);
+        }
+        for Table { path, numbers, .. } in self.filled(&mut session)? {
+            session.execute(&if numbers {
+                format!("TRUNCATE TABLE {path}")
+            } else {
+                format!("DELETE FROM {path}")
+            })?;
+        }
+        for insert in &self.rows {
+            session.execute(insert)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn drop(&self) {
+        let Self { name, control, .. } = self;
+        let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
+        // A server that is gone has taken them along.
+        let _ = self.session().execute(&sql);
+    }
+}
+
+/// A database made of the same, as it was in the beginning, if one is free.
+pub(super) fn take(dialect: Dialect, made_of: &str) -> Option<Lot> {
+    loop {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |lot: &Lot| lot.dialect == dialect && lot.made_of == made_of;
+        let place = pool.iter().rposition(fits)?;
+        let lot = pool.remove(place);
+        drop(pool);
+        // Where a session of the test before is still at work, it is none to take either.
+        if lot.reset().unwrap_or(false) {
+            return Some(lot);
+        }
+        lot.drop();
+    }
+}
+
+/// Leaves a database to other tests.
+pub(super) fn leave(lot: Lot) {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let dialect = lot.dialect;
+    pool.push(lot);
+    let of_it = pool.iter().filter(|lot| lot.dialect == dialect).count();
+    let oldest = pool
+        .iter()
+        .position(|lot| lot.dialect == dialect && of_it > MOST);
+    let oldest = oldest.map(|place| pool.remove(place));
+    drop(pool);
+    if let Some(lot) = oldest {
+        lot.drop();
+    }
+}
+
+/// All that a statement can change but rows.
+const CATALOG: [&str; 14] = [
+    "SELECT table_schema, table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema IN BOTH ORDER BY 1, 2",
+    "SELECT table_schema, table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema IN BOTH ORDER BY 1, 2, 3",
+    "SELECT table_schema, table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema IN BOTH ORDER BY 1, 2, 3, 4",
+    "SELECT table_schema, table_name, constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name FROM information_schema.key_column_usage WHERE referenced_table_schema IN BOTH OR (table_schema IN BOTH AND referenced_table_name IS NOT NULL) ORDER BY 1, 2, 3, 4",
+    "SELECT constraint_schema, constraint_name, update_rule, delete_rule FROM information_schema.referential_constraints WHERE constraint_schema IN BOTH ORDER BY 1, 2",
+    "SELECT constraint_schema, constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema IN BOTH ORDER BY 1, 2, 3",
+    "SELECT trigger_schema, trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE trigger_schema IN BOTH ORDER BY 1, 2",
+    "SELECT routine_schema, routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created FROM information_schema.routines WHERE routine_schema IN BOTH ORDER BY 1, 2",
+    "SELECT table_schema, table_name, SHA2(view_definition, 256) FROM information_schema.views WHERE table_schema IN BOTH ORDER BY 1, 2",
+    "SELECT event_schema, event_name, status, interval_value, interval_field, SHA2(event_definition, 256) FROM information_schema.events WHERE event_schema IN BOTH ORDER BY 1, 2",
+    "SELECT host, db, user FROM mysql.db WHERE db IN BOTH ORDER BY 1, 2, 3",
+    "SELECT host, db, user, table_name, table_priv, column_priv FROM mysql.tables_priv WHERE db IN BOTH ORDER BY 1, 2, 3, 4",
+    "SELECT host, db, user, routine_name, proc_priv FROM mysql.procs_priv WHERE db IN BOTH ORDER BY 1, 2, 3, 4",
+    // Accounts that a test made are named after its database.
+    "SELECT host, user FROM mysql.user WHERE user LIKE CONCAT('%', (SELECT MIN(schema_name) FROM information_schema.schemata WHERE schema_name IN BOTH)) ORDER BY 1, 2",
+];

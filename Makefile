@@ -5,17 +5,21 @@ CARGO = .ci/cargo
 WINDROW = target/release/windrow
 SYSTEM = dolphinscheduler
 DIALECT = postgres
-WORLDS = 100
+TIMES = 5
+SEED =
 
 # Where throw-away servers keep their files: in memory where there is plenty of it.
 GIB_FREE = awk '/MemAvailable/ { print int($$2 / 1048576) }' /proc/meminfo 2>/dev/null || echo 0
 GIB_SHM = df --output=avail -BG /dev/shm 2>/dev/null | tr -dc 0-9 || echo 0
 SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
-# Tests wait for servers most of the time.
-THREADS = RUST_TEST_THREADS=$$((2 * $$(nproc)))
+# Tests wait for servers, and servers wait for tests.
+TEST = TMPDIR=$(SCRATCH) RUST_TEST_THREADS=$$((3 * $$(nproc))) $(CARGO) test --quiet --test it --
 
-.PHONY: help setup demo demo-down test prove fmt generated generated-check bench build clean
+# The tests that need no server: they look at the sources, the goldens and what is generated.
+LINTS = cases:: cli:: generated:: monitoring:: squawk:: tidy::
+
+.PHONY: help setup demo demo-down lint test prove fmt generated generated-check bench build clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -33,16 +37,20 @@ demo: build ## The main job on a throw-away server: SYSTEM=dolphinscheduler, ywo
 demo-down: ## Stop the demo's server and remove it
 	@$(WINDROW) demo --down
 
-test: setup ## Check formatting, lints and every test, on real servers
-	@.ci/servers
+lint: setup ## Check formatting, lints, goldens, generated files and the rules for the sources: no server, a minute
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
-	@TMPDIR=$(SCRATCH) $(THREADS) $(CARGO) test --quiet
+	@$(TEST) --quiet $(LINTS)
 
-prove: setup ## Attack the promises for more than an hour: WORLDS=100 random specs and as many worlds of each kind, an end at every statement of a run in rules of every kind, then defects slipped into the SQL
+test: lint ## Check all that, and every test on real servers
 	@.ci/servers
-	@TMPDIR=$(SCRATCH) $(THREADS) WINDROW_TEST_SPECS=$(WORLDS) WINDROW_TEST_WORLDS=$(WORLDS) WINDROW_TEST_STOPS=each $(CARGO) test --quiet --test it -- worlds:: oracle:: hostile:: crash::stops:: camunda::killed:: --nocapture
-	@TMPDIR=$(SCRATCH) $(CARGO) test --quiet --test it -- --ignored --exact prove::every_defect_is_noticed --nocapture
+	@$(CARGO) test --quiet --lib --bins
+	@$(TEST) --quiet $(LINTS:%=--skip %)
+
+prove: setup ## Attack the promises for hours: TIMES=5 times as many random worlds, other ones each time (SEED=), an end at every statement of a run, then defects slipped into the SQL
+	@.ci/servers
+	@WINDROW_TEST_TIMES=$(TIMES) WINDROW_TEST_SEED=$(SEED) WINDROW_TEST_PATIENCE=14400 $(TEST)
+	@WINDROW_TEST_PATIENCE=14400 $(TEST) --ignored --exact prove::every_defect_is_noticed
 
 generated: build ## Write generated/ and the JSON Schema anew
 	@$(WINDROW) generate specs/*.toml

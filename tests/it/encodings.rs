@@ -84,7 +84,7 @@ fn cleaned(session: &mut Session, dialect: Dialect, control: &str, what: &str) {
 }
 
 tests! {
-    every_server: [
+    each_server: [
         letters_beyond_ascii_are_keys_like_any,
     ],
 }

@@ -22,7 +22,7 @@ tests! {
     on_postgres: [
         a_promoted_standby_waits_until_somebody_arms_it,
     ],
-    every_server: [
+    each_server: [
         a_paused_rule_is_passed_over,
         runs_that_find_nothing_back_off_and_failed_ones_suspend,
         a_restored_copy_waits_until_somebody_arms_it,

@@ -24,7 +24,7 @@ tests! {
     on_postgres: [
         roles_that_another_database_needs_survive_the_uninstallation,
     ],
-    every_server: [
+    each_server: [
         installing_twice_changes_nothing,
         a_new_rule_deletes_nothing_before_it_is_armed,
         the_client_installs_what_windrow_installs,

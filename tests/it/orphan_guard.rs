@@ -13,6 +13,7 @@ use windrow::graph::Shared;
 use windrow::render;
 
 use crate::harness::tests;
+use crate::support::effort::first_seed;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::history::{Client, History, joined, refused, until};
 
@@ -347,7 +348,7 @@ fn with_triggers_rivals_leave_no_orphan(dialect: Dialect) -> Result<()> {
             let mut session = history.connect()?;
             let enough = Arc::clone(&enough);
             Ok(thread::spawn(move || {
-                let mut random = SmallRng::seed_from_u64(number);
+                let mut random = SmallRng::seed_from_u64(first_seed() + number);
                 let (mut written, mut lost, mut longest) = (0, 0, Duration::ZERO);
                 while !enough.load(Ordering::Relaxed) {
                     let instance = random.random_range(1..600).to_string();

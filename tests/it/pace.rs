@@ -15,7 +15,7 @@ use crate::support::history::until;
 use crate::support::installation::Installation;
 
 tests! {
-    every_server: [
+    each_server: [
         batches_grow_slowly_and_shrink_at_once,
         a_run_rests_as_long_as_it_is_told,
         a_run_waits_while_something_speaks_against_a_batch,

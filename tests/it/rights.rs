@@ -15,7 +15,7 @@ tests! {
     on_postgres: [
         tables_of_a_session_are_not_taken_for_the_real_ones,
     ],
-    every_server: [
+    each_server: [
         an_operator_operates_and_no_more,
         an_auditor_reads_and_nobody_does_nothing,
         no_path_leads_under_the_minimum,

@@ -7,6 +7,7 @@ use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
+use crate::support::effort;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, numbers, violations};
 
@@ -43,14 +44,6 @@ CREATE TABLE calls (caller bigint NOT NULL, called bigint NOT NULL, PRIMARY KEY 
 CREATE TABLE tasks (id bigint PRIMARY KEY, run bigint NOT NULL);
 CREATE TABLE notes (id bigint PRIMARY KEY, task bigint NOT NULL);
 ";
-
-/// A size that the environment may change.
-fn size(variable: &str, otherwise: i64) -> i64 {
-    std::env::var(variable).map_or(otherwise, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable} is no number: {text}"))
-    })
-}
 
 fn count(installation: &mut Installation, table: &str) -> i64 {
     installation.number(&format!("SELECT COUNT(*) FROM {table}"))
@@ -99,7 +92,7 @@ fn a_family_a_thousand_calls_deep_goes_whole_or_stays(dialect: Dialect) {
 }
 
 fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
-    let rows = size("WINDROW_TEST_ROWS", 20_000);
+    let rows = 20_000 * effort::times().cast_signed();
     let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
     // One family with very many rows between two small ones; the last is too young.
     installation.execute(
@@ -131,7 +124,7 @@ fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
 }
 
 fn a_spec_of_very_many_tables_is_installed_and_runs(dialect: Dialect) {
-    let tables = size("WINDROW_TEST_TABLES", 60);
+    let tables = if effort::is_proof() { 200 } else { 60 };
     let mut spec = "name = \"wide\"\n\n[tables]\nt0 = { key = \"id bigint\" }\n".to_owned();
     let mut schema = "CREATE TABLE t0 (id bigint PRIMARY KEY, parent bigint, state varchar(20), ended timestamp NULL);\n".to_owned();
     for table in 1..tables {

@@ -17,7 +17,7 @@ use crate::support::installation::{Installation, bundle, numbers};
 use crate::support::world::{DAY, Row, SECOND};
 
 tests! {
-    every_server: [
+    each_server: [
         the_metrics_follow_the_ledger,
         a_run_counts_what_is_due_of_its_own_rules,
     ],

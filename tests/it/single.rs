@@ -22,23 +22,25 @@ tests! {
     on_several: [
         all_servers_answer_alike,
     ],
+    each_server: [
+        a_poisoned_row_is_found_recorded_and_passed_over,
+        a_row_that_is_not_deleted_is_no_success,
+        every_statement_goes_along_an_index_and_sorts_no_table,
+        installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
+    ],
     every_server: [
         a_run_deletes_what_the_model_says,
         a_key_of_several_columns_is_held_and_purged_as_a_json_array,
         purge_takes_a_row_before_its_time_and_none_that_is_not_of_the_rule,
         the_fallback_is_off_at_a_retention_of_nothing_and_bound_by_the_minimum,
         a_batch_looks_again_at_what_it_was_told_to_delete,
-        a_poisoned_row_is_found_recorded_and_passed_over,
-        a_row_that_is_not_deleted_is_no_success,
         what_another_session_holds_is_left_to_it,
         a_run_takes_no_more_rows_than_it_may_and_the_next_goes_on,
         what_a_lost_session_leaves_is_finished_by_the_next_run,
         what_the_session_of_a_killed_run_commits_is_told_and_finished,
         a_pause_ends_a_run_before_its_next_batch,
         metrics_and_verify_know_rows_that_are_due,
-        every_statement_goes_along_an_index_and_sorts_no_table,
         the_check_knows_what_a_rule_looks_into_and_goes_along,
-        installing_twice_changes_nothing_and_uninstalling_leaves_nothing,
     ],
 }
 

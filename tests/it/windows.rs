@@ -12,7 +12,7 @@ use crate::support::graphs::with_windows;
 use crate::support::installation::Installation;
 
 tests! {
-    every_server: [
+    each_server: [
         the_clock_of_the_zone_decides,
         scheduled_runs_wait_for_a_window,
         the_end_of_a_window_stops_a_run_after_its_batch,

@@ -40,7 +40,7 @@ tests! {
     alone: [
         the_generated_worlds_are_odd_enough,
     ],
-    every_server: [
+    each_server: [
         generated_worlds_are_cleaned_as_the_model_says,
         worlds_that_once_were_not_cleaned_right_are,
     ],

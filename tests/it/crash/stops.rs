@@ -26,7 +26,7 @@ use crate::support::history::{Client, History, Server, joined, until};
 use crate::support::installation::{share, violations};
 
 tests! {
-    every_server: [
+    each_server: [
         what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes,
     ],
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::run::{Conclusion, Ended, longest};
 use super::{Server, Test};
+use crate::support::effort;
 
 /// How many of the slowest tests are named.
 const SLOWEST: usize = 20;
@@ -48,6 +49,9 @@ pub(super) fn begin(tests: usize) {
         "\nrunning {tests} test{}",
         if tests == 1 { "" } else { "s" }
     );
+    if effort::is_proof() {
+        println!("the first seed is {}", effort::first_seed());
+    }
 }
 
 /// What a thread says that is not a test's own.

@@ -104,7 +104,7 @@ pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
     Conclusion {
         ended,
         time: started.elapsed(),
-        is_whole: arguments.filters.is_empty() && arguments.skip.is_empty(),
+        is_whole: arguments.filters.is_empty(),
     }
 }
 
@@ -130,7 +130,7 @@ fn start(number: usize, test: Arc<Test>, sender: mpsc::Sender<(usize, Result<(),
     let thread = thread::Builder::new().name(test.name.clone());
     let body = move || {
         SAID.set(Some(String::new()));
-        let result = panic::catch_unwind(AssertUnwindSafe(|| (test.body)()));
+        let result = panic::catch_unwind(AssertUnwindSafe(|| test.run()));
         let result = result.unwrap_or_else(|panic| {
             let said = SAID.take().unwrap_or_default();
             // A panic that was handed on from another thread said its words there.

@@ -24,6 +24,9 @@ tests! {
         an_instance_that_is_opened_again_meanwhile_stays,
         a_hold_counts_from_the_moment_it_is_committed,
     ],
+    each_server: [
+        the_settings_of_a_session_change_nothing,
+    ],
     every_server: [
         an_end_time_exactly_at_the_cutoff_stays,
         a_zone_less_end_time_is_read_in_the_zone_of_the_application,
@@ -49,7 +52,6 @@ tests! {
         nothing_goes_before_someone_said_so,
         only_one_run_at_a_time,
         a_run_inside_a_transaction_is_refused,
-        the_settings_of_a_session_change_nothing,
     ],
 }
 

@@ -12,10 +12,11 @@ use windrow::dialect::Dialect;
 
 use super::{is_deadlock, write};
 use crate::harness::tests;
+use crate::support::effort::first_seed;
 use crate::support::history::{Client, History, Server, joined};
 
 tests! {
-    every_server: [
+    each_server: [
         who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long,
     ],
 }
@@ -49,7 +50,7 @@ fn again(
     let mut session = history.connect()?;
     let enough = Arc::clone(enough);
     Ok(thread::spawn(move || {
-        let mut random = SmallRng::seed_from_u64(number);
+        let mut random = SmallRng::seed_from_u64(first_seed() + number);
         let mut tally = Tally::default();
         while !enough.load(Ordering::Relaxed) {
             match work(&mut session, &mut random, &mut tally) {

@@ -47,12 +47,13 @@ pub(crate) fn seeds(
         .inspect(move |_| harness::count(class, title, 1))
 }
 
-fn times() -> u64 {
+/// How many times as much is looked at as in `make test`.
+pub(crate) fn times() -> u64 {
     number(TIMES).unwrap_or(1)
 }
 
 fn number(variable: &str) -> Option<u64> {
-    let text = env::var(variable).ok()?;
+    let text = env::var(variable).ok().filter(|text| !text.is_empty())?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }

@@ -16,9 +16,6 @@ SCRATCH := $(shell [ "$$($(GIB_FREE))" -ge 16 ] && [ "$$($(GIB_SHM))" -ge 12 ] &
 # Tests wait for servers, and servers wait for tests.
 TEST = TMPDIR=$(SCRATCH) RUST_TEST_THREADS=$$((3 * $$(nproc))) $(CARGO) test --quiet --test it --
 
-# The tests that need no server: they look at the sources, the goldens and what is generated.
-LINTS = cases:: cli:: generated:: monitoring:: squawk:: tidy::
-
 .PHONY: help setup demo demo-down lint test prove fmt generated generated-check bench build clean
 
 help: ## Show this list
@@ -40,12 +37,12 @@ demo-down: ## Stop the demo's server and remove it
 lint: setup ## Check formatting, lints, goldens, generated files and the rules for the sources: no server, a minute
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --all-targets --quiet -- -D warnings
-	@$(TEST) --quiet $(LINTS)
+	@$(TEST) --quiet --lints
 
 test: lint ## Check all that, and every test on real servers
 	@.ci/servers
 	@$(CARGO) test --quiet --lib --bins
-	@$(TEST) --quiet $(LINTS:%=--skip %)
+	@$(TEST) --quiet --no-lints
 
 prove: setup ## Attack the promises for hours: TIMES=5 times as many random worlds, other ones each time (SEED=), an end at every statement of a run, then defects slipped into the SQL
 	@.ci/servers

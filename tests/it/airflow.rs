@@ -595,7 +595,7 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
     let dags = ["plain", "it's", "Ünï — 定義", "no policy"];
     prepare(&mut database, &dags);
     let (mut families, mut outlived) = (0, 0);
-    for seed in seeds("worlds of Airflow's runs", dialect, 25) {
+    for seed in seeds("worlds of Airflow's runs", dialect, 12) {
         let random = &mut SmallRng::seed_from_u64(seed);
         for table in EMPTIED.iter().chain(&["W.policy", "W.hold"]) {
             database.execute(&format!("DELETE FROM {table}"));
@@ -678,7 +678,7 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
         outlived +=
             database.number("SELECT count(*) FROM backfill_dag_run WHERE dag_run_id IS NULL");
     }
-    assert!(families >= 30 && outlived > 10, "{families} {outlived}");
+    assert!(families >= 15 && outlived > 5, "{families} {outlived}");
     verified(&mut database);
 }
 

@@ -14,7 +14,7 @@ use crate::harness::tests;
 use crate::support::effort::{first_seed, seeds};
 
 tests! {
-    alone: [
+    lint: [
         cases,
         specs_are_clean,
         the_json_schema_is_fresh,

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::harness::tests;
 
 tests! {
-    alone: [
+    lint: [
         help_names_every_command_and_the_exit_codes,
         a_subcommand_shows_an_example,
         wrong_usage_exits_with_two,

@@ -11,7 +11,7 @@ use crate::harness::tests;
 use crate::support::graphs::graph_of;
 
 tests! {
-    alone: [
+    lint: [
         what_is_committed_is_fresh,
         the_same_spec_gives_the_same_bytes,
         every_statement_of_a_bundle_stands_in_its_file,

@@ -57,6 +57,8 @@ enum When {
     Proving,
     /// When asked for with `--ignored`.
     Asked,
+    /// In `make lint`: it looks at the sources, the goldens and what is generated.
+    Lint,
 }
 
 /// How a test ended: nothing, or what went wrong.
@@ -140,6 +142,15 @@ pub(crate) fn within(_: &str, _: &str, tests: fn() -> Vec<Test>) -> Vec<Test> {
 /// Needs no server.
 pub(crate) fn alone<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
     vec![Test::new(module, name, Server::None, body)]
+}
+
+/// Looks at the sources, the goldens or what is generated, and needs no server: a part of `make lint`.
+pub(crate) fn lint<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
+    let mut tests = alone(module, name, body);
+    for test in &mut tests {
+        test.when = When::Lint;
+    }
+    tests
 }
 
 /// Uses servers of PostgreSQL.
@@ -261,6 +272,12 @@ struct Arguments {
     /// Run that too
     #[arg(long)]
     include_ignored: bool,
+    /// Run only what `make lint` runs
+    #[arg(long)]
+    lints: bool,
+    /// Leave that out
+    #[arg(long, conflicts_with = "lints")]
+    no_lints: bool,
     /// How many tests run at a time
     #[arg(long, env = "RUST_TEST_THREADS", value_name = "NUMBER")]
     test_threads: Option<usize>,
@@ -299,6 +316,8 @@ impl Arguments {
     fn wants(&self, test: &Test) -> bool {
         let is_asked = self.ignored || self.include_ignored;
         let is_due = match test.when {
+            When::Lint => !self.ignored && !self.no_lints,
+            _ if self.lints => false,
             When::Always | When::Shared => !self.ignored,
             When::Proving => !self.ignored && (!self.filters.is_empty() || effort::is_proof()),
             When::Asked => is_asked,
@@ -307,7 +326,7 @@ impl Arguments {
     }
 }
 
-/// Divides the shared tests of each module between MySQL and MariaDB: the first and then every third for MySQL, where a test
+/// Divides the shared tests of each module between MySQL and MariaDB: the first and then every fourth for MySQL, where a test
 /// takes twice as long.
 fn share_out(tests: &mut [Test]) {
     let mut pairs: HashMap<String, usize> = HashMap::new();
@@ -315,7 +334,7 @@ fn share_out(tests: &mut [Test]) {
         let (module, _) = test.name.rsplit_once("::").unwrap_or_default();
         let (module, _) = module.rsplit_once("::").unwrap_or_default();
         let pair = pairs.entry(module.to_owned()).or_default();
-        let is_for_mysql = pair.is_multiple_of(3);
+        let is_for_mysql = pair.is_multiple_of(4);
         // MySQL comes first.
         if test.server == Server::Mariadb {
             *pair += 1;

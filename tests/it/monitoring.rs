@@ -13,7 +13,7 @@ use windrow::render::monitoring::{LABELS, METRICS};
 use crate::harness::tests;
 
 tests! {
-    alone: [
+    lint: [
         prometheus_takes_the_alert_rules_and_they_name_metrics_that_exist,
         the_alerts_fire_when_they_should,
         the_dashboard_shows_metrics_that_exist,

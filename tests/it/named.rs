@@ -170,7 +170,7 @@ fn what_a_row_names_goes_with_it(dialect: Dialect) {
     let mut database = Installation::of(dialect, &schema(dialect), &graph);
     database.arm();
     let (mut jobs, mut values) = (0, 0);
-    for seed in seeds("worlds of named rows", dialect, 40) {
+    for seed in seeds("worlds of named rows", dialect, 20) {
         let gone = fill(&mut database, &mut SmallRng::seed_from_u64(seed));
         let count = |of: &str| gone.iter().filter(|(table, _)| *table == of).count();
         jobs += count("job");
@@ -193,7 +193,7 @@ fn what_a_row_names_goes_with_it(dialect: Dialect) {
         let again = database.run(options).expect("a second run");
         assert_eq!(again["rules"][0]["rows"], 0, "seed {seed}: {again}");
     }
-    assert!(jobs > 40 && values > 20, "{jobs} {values}");
+    assert!(jobs >= 20 && values > 10, "{jobs} {values}");
     let verify = database.call("verify", json!({})).expect("a verification");
     let checks = verify["checks"].as_array().expect("checks");
     let orphans: Vec<_> = checks

@@ -207,7 +207,7 @@ fn explore(dialect: Dialect, opt_in: bool) {
     let mut database = installation(&text, dialect);
     let stands_in = dialect != Dialect::Mariadb;
     let (mut families, mut spared, mut by_change) = (0, 0, 0);
-    for seed in seeds("worlds of the newest of each group", dialect, 60) {
+    for seed in seeds("worlds of the newest of each group", dialect, 30) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let runs: Vec<Run> = (1..random.random_range(2..30))
@@ -285,8 +285,8 @@ fn explore(dialect: Dialect, opt_in: bool) {
         let by_other = |run: &&Run| run.ended.is_none() && gone.contains(&run.id);
         by_change += runs.iter().filter(by_other).count();
     }
-    assert!(families > 60 && spared > 30, "{families} {spared}");
-    assert_eq!(by_change > 10, stands_in, "{by_change}");
+    assert!(families > 30 && spared > 15, "{families} {spared}");
+    assert_eq!(by_change > 5, stands_in, "{by_change}");
     verified(&mut database);
 }
 
@@ -333,7 +333,7 @@ fn verified(database: &mut Installation) {
 fn a_family_stays_with_its_newest_root(dialect: Dialect) {
     let mut database = installation(FAMILIES, dialect);
     let (mut families, mut spared) = (0, 0);
-    for seed in seeds("worlds of the newest of each group", dialect, 60) {
+    for seed in seeds("worlds of the newest of each group", dialect, 30) {
         let random = &mut SmallRng::seed_from_u64(seed);
         clear(&mut database);
         let mut runs: Vec<Run> = (1..random.random_range(4..30))
@@ -405,7 +405,7 @@ fn a_family_stays_with_its_newest_root(dialect: Dialect) {
         );
         families += gone.len();
     }
-    assert!(families > 60 && spared > 20, "{families} {spared}");
+    assert!(families > 30 && spared > 10, "{families} {spared}");
     verified(&mut database);
 }
 

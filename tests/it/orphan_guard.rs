@@ -18,7 +18,7 @@ use crate::support::graphs::dolphinscheduler;
 use crate::support::history::{Client, History, joined, refused, until};
 
 tests! {
-    alone: [
+    lint: [
         the_generated_triggers,
     ],
     on_postgres: [

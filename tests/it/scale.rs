@@ -124,7 +124,7 @@ fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
 }
 
 fn a_spec_of_very_many_tables_is_installed_and_runs(dialect: Dialect) {
-    let tables = if effort::is_proof() { 200 } else { 60 };
+    let tables = effort::size(60, 200);
     let mut spec = "name = \"wide\"\n\n[tables]\nt0 = { key = \"id bigint\" }\n".to_owned();
     let mut schema = "CREATE TABLE t0 (id bigint PRIMARY KEY, parent bigint, state varchar(20), ended timestamp NULL);\n".to_owned();
     for table in 1..tables {

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::harness::tests;
 
 tests! {
-    alone: [
+    lint: [
         squawk_finds_nothing_in_the_generated_sql,
         squawk_minds_what_would_lock_a_table,
     ],

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::harness::tests;
 
 tests! {
-    alone: [
+    lint: [
         each_foreign_crate_has_one_door,
         the_pure_part_knows_no_world,
         layers_look_left_only,

@@ -598,7 +598,7 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
     let (mut families, mut chains, mut arrays, mut reasons) =
         (BTreeMap::new(), BTreeMap::new(), 0, BTreeSet::new());
     let (mut purged, mut refused) = (BTreeMap::new(), BTreeSet::new());
-    for seed in seeds("worlds of Camunda by end time", dialect, 20) {
+    for seed in seeds("worlds of Camunda by end time", dialect, 14) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, true);
         for (rule, root) in RULES {
@@ -635,14 +635,14 @@ fn instances_go_as_the_model_says(dialect: Dialect) {
             assert_eq!(contents(&mut camunda), left, "seed {seed}");
         }
     }
-    let enough = RULES.iter().all(|(_, root)| families[root] > 20);
+    let enough = RULES.iter().all(|(_, root)| families[root] > 10);
     let linked = [PROCESS, DECISION];
     let enough = enough
         && linked
             .iter()
-            .all(|root| chains[root] > 3 && purged[root] > 5);
+            .all(|root| chains[root] > 1 && purged[root] > 2);
     assert!(
-        enough && arrays > 60,
+        enough && arrays > 30,
         "{families:?} {chains:?} {arrays} {purged:?}"
     );
     let all = [
@@ -661,7 +661,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
     let mut camunda = Camunda::of(dialect, &load(CASES_ONLY));
     lenient(&mut camunda);
     let (mut families, mut arrays, mut reasons) = (0, 0, BTreeSet::new());
-    for seed in seeds("worlds of Camunda's cases", dialect, 30) {
+    for seed in seeds("worlds of Camunda's cases", dialect, 15) {
         let mut random = SmallRng::seed_from_u64(seed);
         let world = World::random(&mut random, false);
         let (gone, skipped) = check(&mut camunda, &world, &RULES[1..2], RULES[1], &mut random);
@@ -669,7 +669,7 @@ fn cases_go_beside_removal_times_as_the_model_says(dialect: Dialect) {
         arrays += gone.iter().filter(|(table, _)| table == BYTES).count();
         reasons.extend(skipped.keys().copied());
     }
-    assert!(families > 60 && arrays > 20, "{families} {arrays}");
+    assert!(families > 30 && arrays > 10, "{families} {arrays}");
     assert_eq!(reasons, BTreeSet::from(["HELD", "UNDATED_MEMBER"]));
 }
 

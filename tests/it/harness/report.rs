@@ -94,7 +94,7 @@ pub(super) fn conclude(conclusion: &Conclusion, left_out: usize) -> ExitCode {
             println!("    {}", end.name);
         }
     }
-    if ended.len() > SLOWEST {
+    if conclusion.is_whole {
         print!("{}", times(ended, conclusion.time));
     }
     print!("{}", counts());

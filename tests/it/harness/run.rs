@@ -104,7 +104,7 @@ pub(super) fn all(arguments: &Arguments, tests: Vec<Test>) -> Conclusion {
     Conclusion {
         ended,
         time: started.elapsed(),
-        is_whole: arguments.filters.is_empty(),
+        is_whole: arguments.filters.is_empty() && !arguments.lints,
     }
 }
 

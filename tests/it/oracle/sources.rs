@@ -86,7 +86,7 @@ fn explore(dialect: Dialect, kinds: &[Kind]) {
         explore_in(
             &mut database,
             "worlds by source of retention",
-            WORLDS / 4,
+            WORLDS / 8,
             &check_run,
             &make,
             &|world| world,

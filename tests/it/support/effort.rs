@@ -47,6 +47,11 @@ pub(crate) fn seeds(
         .inspect(move |_| harness::count(class, title, 1))
 }
 
+/// A size of `make test`, or a larger one of `make prove`.
+pub(crate) fn size<T>(test: T, proof: T) -> T {
+    if is_proof() { proof } else { test }
+}
+
 /// How many times as much is looked at as in `make test`.
 pub(crate) fn times() -> u64 {
     number(TIMES).unwrap_or(1)

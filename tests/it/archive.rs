@@ -11,8 +11,8 @@ use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::history::until;
 use crate::support::installation::{Installation, bundle};
+use crate::support::patience::until;
 
 tests! {
     within: [strategies::tests],

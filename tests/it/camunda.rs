@@ -16,8 +16,9 @@ use windrow::dialect::Dialect;
 
 use crate::harness::{Test, every_server, tests};
 use crate::support::camunda::{Camunda, graph_by_family};
-use crate::support::history::until;
+use crate::support::effort;
 use crate::support::installation::violations;
+use crate::support::patience::until;
 
 tests! {
     within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, stamp::tests, stamp_of::tests, twins::tests],
@@ -78,7 +79,7 @@ impl Unit {
     /// The realistic history.
     fn history(self, dialect: Dialect) -> Camunda {
         let mut camunda = self.empty(dialect);
-        camunda.remember(400, NOW);
+        camunda.remember(effort::size(200, 400), NOW);
         camunda
     }
 }

@@ -15,8 +15,9 @@ use windrow::dialect::Dialect;
 use crate::harness::tests;
 use crate::rig::{self, Database, W};
 use crate::support::effort::{first_seed, seeds};
-use crate::support::history::{Client, History, joined, refused, until};
+use crate::support::history::{Client, History, joined, refused};
 use crate::support::installation::violations;
+use crate::support::patience::until;
 
 tests! {
     within: [stops::tests],
@@ -317,7 +318,7 @@ fn cancelled_at(table: &str, database: &Database, client: &mut ::postgres::Clien
     rival.batch_execute(&format!("LOCK TABLE {W}.{table}"))?;
     let mut watch = database.connect()?;
     let waits = format!("SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted");
-    rig::until(
+    until(
         "the run waits",
         || Ok(rig::number(&mut watch, &waits)? == 1),
     )?;

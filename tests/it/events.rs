@@ -15,6 +15,7 @@ use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::installation::{Installation, apply, bundle};
 use crate::support::oracle::{self, Outcome};
+use crate::support::patience::PATIENCE;
 use crate::support::world::{Row, SECOND, World};
 
 tests! {
@@ -61,7 +62,7 @@ fn every_second() -> Graph {
 /// Waits for what must come.
 #[track_caller]
 fn until(what: &str, mut is_so: impl FnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + Duration::from_secs(90);
+    let deadline = Instant::now() + PATIENCE;
     while let Err(state) = is_so() {
         assert!(Instant::now() < deadline, "{what}: {state}");
         sleep(Duration::from_millis(100));

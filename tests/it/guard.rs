@@ -17,6 +17,7 @@ use crate::harness::tests;
 use crate::support::database;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{self, Installation, Session, apply, bundle, call, connect};
+use crate::support::patience::PATIENCE;
 
 tests! {
     on_postgres: [
@@ -589,7 +590,7 @@ fn number(session: &mut Session, sql: &str) -> i64 {
 /// Waits for what the scheduler does; without one, for what its call does.
 #[track_caller]
 fn until(session: &mut Session, dialect: Dialect, control: &str, sql: &str) {
-    let deadline = Instant::now() + Duration::from_secs(90);
+    let deadline = Instant::now() + PATIENCE;
     while number(session, sql) == 0 {
         assert!(Instant::now() < deadline, "{sql}");
         if dialect == Dialect::Postgres {

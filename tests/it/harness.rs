@@ -326,14 +326,12 @@ impl Arguments {
     }
 }
 
-/// Divides the shared tests of each module between MySQL and MariaDB: the first and then every fourth for MySQL, where a test
+/// Divides the shared tests of each group between MySQL and MariaDB: the first and then every fourth for MySQL, where a test
 /// takes twice as long.
 fn share_out(tests: &mut [Test]) {
     let mut pairs: HashMap<String, usize> = HashMap::new();
     for test in tests.iter_mut().filter(|test| test.when == When::Shared) {
-        let (module, _) = test.name.rsplit_once("::").unwrap_or_default();
-        let (module, _) = module.rsplit_once("::").unwrap_or_default();
-        let pair = pairs.entry(module.to_owned()).or_default();
+        let pair = pairs.entry(test.group().to_owned()).or_default();
         let is_for_mysql = pair.is_multiple_of(4);
         // MySQL comes first.
         if test.server == Server::Mariadb {

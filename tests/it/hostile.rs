@@ -25,7 +25,7 @@ tests! {
     alone: [
         a_spec_with_mistakes_is_told_and_never_a_panic,
     ],
-    each_server: [
+    every_server: [
         options_of_all_kinds_are_answered_or_refused,
     ],
 }

@@ -11,8 +11,6 @@ mod trouble;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
 use serde_json::Value;
@@ -20,6 +18,7 @@ use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::sandbox::{Postgres, Settings};
 
 use crate::harness::tests;
+use crate::support::patience::until;
 
 tests! {
     within: [findings::tests, first_day::tests, manners::tests, mysql::tests, outbox::tests, secured::tests, trouble::tests],
@@ -287,14 +286,7 @@ impl Database {
 
 #[track_caller]
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "waited in vain: {what}"
-        );
-        sleep(Duration::from_millis(20));
-    }
+    until(what, || Ok(done())).expect("it comes");
 }
 
 fn interrupt(child: &Child) {

@@ -15,7 +15,8 @@ use windrow::render;
 use crate::harness::tests;
 use crate::support::effort::first_seed;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::history::{Client, History, joined, refused, until};
+use crate::support::history::{Client, History, joined, refused};
+use crate::support::patience::until;
 
 tests! {
     lint: [

@@ -11,14 +11,16 @@ use windrow::graph::Shared;
 
 use crate::harness::tests;
 use crate::support::graphs::{dolphinscheduler, with_limits};
-use crate::support::history::until;
 use crate::support::installation::Installation;
+use crate::support::patience::until;
 
 tests! {
     each_server: [
+        a_run_waits_while_something_speaks_against_a_batch,
+    ],
+    every_server: [
         batches_grow_slowly_and_shrink_at_once,
         a_run_rests_as_long_as_it_is_told,
-        a_run_waits_while_something_speaks_against_a_batch,
     ],
 }
 

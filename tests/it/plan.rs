@@ -11,7 +11,7 @@ use windrow::sandbox::mysql::{Flavour, Mysql};
 use windrow::sandbox::{self, Postgres};
 
 use crate::harness::tests;
-use crate::support::history::until;
+use crate::support::patience::until;
 
 tests! {
     every_server: [

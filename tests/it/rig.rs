@@ -3,8 +3,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use postgres::{Client, NoTls};
@@ -17,6 +16,7 @@ use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
 use crate::support::graphs::dolphinscheduler;
+use crate::support::patience::until;
 
 /// The control schema.
 pub(crate) const W: &str = "windrow_dolphinscheduler";
@@ -376,19 +376,6 @@ pub(crate) fn slow_down(client: &mut Client, milliseconds: u32) -> Result<()> {
         client.batch_execute(&format!(
             "CREATE TRIGGER slow AFTER DELETE ON t_ds_{table} FOR EACH STATEMENT EXECUTE FUNCTION before.slow()"
         ))?;
-    }
-    Ok(())
-}
-
-/// Waits until something holds, for a minute at most.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds().with_context(|| format!("while waiting for: {what}"))? {
-        ensure!(
-            Instant::now() < deadline,
-            "still not so after a minute: {what}"
-        );
-        thread::sleep(Duration::from_millis(3));
     }
     Ok(())
 }

@@ -14,20 +14,23 @@ use windrow::dialect::Dialect;
 
 use crate::harness::tests;
 use crate::support::effort::first_seed;
-use crate::support::history::{Client, History, Server, joined, refused, until};
+use crate::support::history::{Client, History, Server, joined, refused};
+use crate::support::patience::until;
 
 tests! {
     within: [at_once::tests],
     each_server: [
         a_family_with_a_locked_member_is_skipped_without_waiting,
-        a_locked_row_of_a_child_table_is_retried_then_recorded,
         a_locked_row_of_a_nearly_empty_table_is_in_nobodys_way,
         in_a_deadlock_the_purge_gives_way,
+    ],
+    every_server: [
+        a_locked_row_of_a_child_table_is_retried_then_recorded,
         a_child_that_comes_under_a_locked_parent_is_no_orphan,
         what_writers_touch_is_never_deleted,
         a_second_run_is_refused_at_once_and_a_purge_is_not,
-        an_uninstallation_during_a_run_is_clean,
         a_run_beside_a_purge_lets_it_live,
+        an_uninstallation_during_a_run_is_clean,
         a_pause_refuses_runs_and_stops_those_under_way,
         a_hold_or_a_disabled_policy_counts_from_its_return,
         an_open_hold_delays_a_run_and_spoils_nothing,
@@ -185,10 +188,7 @@ fn in_a_deadlock_the_purge_gives_way(dialect: Dialect) -> Result<()> {
     ))?;
     let runner = history.run_aside(json!({"run_families": 10}));
     let mut watch = history.connect()?;
-    let waiting = watch.either(
-        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned(),
-        format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{}%'", history.name),
-    );
+    let waiting = waiting(&watch, &history);
     until("the batch waits for the task", || {
         // InnoDB tells anew what nobody has asked for in the last tenth of a second.
         thread::sleep(Duration::from_millis(150));
@@ -604,6 +604,14 @@ fn a_hold_or_a_disabled_policy_counts_from_its_return(dialect: Dialect) -> Resul
     client.check_whole()
 }
 
+/// The number of sessions of a history's database that wait for a lock.
+fn waiting(client: &Client, history: &History) -> String {
+    client.either(
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned(),
+        format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{}%'", history.name),
+    )
+}
+
 /// A session that writes a hold and takes its time to commit: the run waits for it, takes no family for locked, and
 /// sees the hold even where sessions prefer old snapshots.
 fn an_open_hold_delays_a_run_and_spoils_nothing(dialect: Dialect) -> Result<()> {
@@ -627,6 +635,13 @@ fn an_open_hold_delays_a_run_and_spoils_nothing(dialect: Dialect) -> Result<()> 
         session.execute("BEGIN")?;
         session.call("set_hold", &json!({"key": key, "reason": "audit"}))?;
         let runner = thread::spawn(move || runner.run(&json!({})));
+        let mut watch = history.connect()?;
+        let waiting = waiting(&watch, &history);
+        until("the run waits for the hold", || {
+            // InnoDB tells anew what nobody has asked for in the last tenth of a second.
+            thread::sleep(Duration::from_millis(150));
+            Ok(watch.number(&waiting)? > 0)
+        })?;
         // MySQL and MariaDB wait in whole seconds: longer than one.
         thread::sleep(Duration::from_millis(session.either(600, 1_600)));
         ensure!(!runner.is_finished(), "it did not wait");

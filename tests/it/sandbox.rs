@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
@@ -13,6 +13,7 @@ use windrow::sandbox::{self, Postgres, Settings};
 mod mysql;
 
 use crate::harness::tests;
+use crate::support::patience::until;
 
 tests! {
     within: [mysql::tests],
@@ -36,15 +37,6 @@ const NOBODY: u32 = 65534;
 
 fn connect(server: &Postgres) -> Result<Client> {
     Ok(Client::connect(&server.url("postgres", "postgres"), NoTls)?)
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        ensure!(Instant::now() < deadline, "still not so after 30 s: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
 }
 
 fn is_process(pid: u32) -> bool {
@@ -171,11 +163,11 @@ fn the_cpu_time_of_ended_backends_counts() -> Result<()> {
     let spent = sandbox::backend_cpu_seconds(pid);
     assert!(spent > 0.05, "{spent}");
     drop(client);
-    wait_until("the backend has ended", || !is_process(pid))?;
+    until("the backend has ended", || Ok(!is_process(pid)))?;
     assert_eq!(sandbox::backend_cpu_seconds(pid), 0.0);
     // Its time is the server's once that has seen the end, and nothing of the process is left.
-    wait_until("the server has seen it", || {
-        !Path::new(&format!("/proc/{pid}")).exists()
+    until("the server has seen it", || {
+        Ok(!Path::new(&format!("/proc/{pid}")).exists())
     })?;
     let all = server.cpu_seconds() - before;
     // The kernel counts in hundredths of a second and rounds each process by itself.
@@ -267,8 +259,8 @@ fn kill_process_of(test: &str) -> Result<()> {
         .env("WINDROW_TEST_REPORT", &report)
         .stdout(Stdio::null())
         .spawn()?;
-    wait_until("the other process has a server", || {
-        std::fs::read_to_string(&report).is_ok_and(|text| text.contains('/'))
+    until("the other process has a server", || {
+        Ok(std::fs::read_to_string(&report).is_ok_and(|text| text.contains('/')))
     })?;
     let text = std::fs::read_to_string(&report)?;
     let (pid, dir) = text
@@ -278,8 +270,8 @@ fn kill_process_of(test: &str) -> Result<()> {
     assert!(is_process(pid) && dir.exists());
     other.kill()?;
     other.wait()?;
-    wait_until("its server and directory are gone", || {
-        !is_process(pid) && !dir.exists()
+    until("its server and directory are gone", || {
+        Ok(!is_process(pid) && !dir.exists())
     })
 }
 

@@ -15,8 +15,8 @@ use crate::harness::tests;
 use crate::support::database::exclusive;
 use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
-use crate::support::history::until;
 use crate::support::installation::{Aside, Installation, apply, bundle, numbers, violations};
+use crate::support::patience::until;
 
 tests! {
     on_several: [

@@ -8,5 +8,6 @@ pub(crate) mod graphs;
 pub(crate) mod history;
 pub(crate) mod installation;
 pub(crate) mod oracle;
+pub(crate) mod patience;
 mod pool;
 pub(crate) mod world;

@@ -9,9 +9,9 @@ use windrow::graph::{Graph, Shared};
 use crate::harness::tests;
 use crate::oracle::{check_run, explore_in, now};
 use crate::support::graphs::{dolphinscheduler, graph_of};
-use crate::support::history::until;
 use crate::support::installation::{Installation, Session, numbers};
 use crate::support::oracle;
+use crate::support::patience::until;
 use crate::support::world::World;
 use crate::windows::due_families;
 

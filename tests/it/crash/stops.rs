@@ -22,8 +22,9 @@ use super::{kill, reconnect, until_unlocked};
 use crate::archive::strategies;
 use crate::harness::{count, tests};
 use crate::support::effort::{first_seed, is_proof};
-use crate::support::history::{Client, History, Server, joined, until};
+use crate::support::history::{Client, History, Server, joined};
 use crate::support::installation::{share, violations};
+use crate::support::patience::until;
 
 tests! {
     each_server: [

@@ -1,7 +1,7 @@
 //! The rules one by one, where a reader can follow them.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
@@ -14,6 +14,7 @@ use crate::support::effort::seeds;
 use crate::support::graphs::{dolphinscheduler, foreign_key_within, within};
 use crate::support::installation::{Installation, Session, call};
 use crate::support::oracle;
+use crate::support::patience::until;
 use crate::support::world::{DAY, Row, World, timestamp};
 
 const SUCCESS: i32 = 7;
@@ -370,7 +371,6 @@ fn blocker(database: &Installation) -> Session {
 fn while_blocked(database: &mut Installation, mut session: Session, act: impl FnOnce()) -> Value {
     let (dialect, control) = (database.dialect, database.control.clone());
     let run = thread::spawn(move || call(&mut session, dialect, &control, "run", &json!({})));
-    let started = Instant::now();
     let waiting = match dialect {
         Dialect::Postgres => {
             "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()"
@@ -379,14 +379,12 @@ fn while_blocked(database: &mut Installation, mut session: Session, act: impl Fn
             "SELECT count(*) FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND CONCAT(p.db, '.') = 'W.'"
         }
     };
-    while database.number(waiting) == 0 {
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "the run waits for nothing"
-        );
+    until("the run waits for a lock", || {
         // InnoDB makes its list anew once nobody has read it for a tenth of a second.
         thread::sleep(Duration::from_millis(150));
-    }
+        Ok(database.number(waiting) > 0)
+    })
+    .expect("it waits");
     act();
     run.join().expect("no panic").expect("a run")
 }

@@ -16,7 +16,7 @@ use crate::support::effort::first_seed;
 use crate::support::history::{Client, History, Server, joined};
 
 tests! {
-    each_server: [
+    every_server: [
         who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long,
     ],
 }

@@ -7,9 +7,10 @@ use anyhow::{Context, Result, ensure};
 use windrow::sandbox::mysql::{Flavour, Installed, Mysql, Settings, installed};
 use windrow::sandbox::{Postgres, stop_at};
 
-use super::{is_process, kill_process_of, open_to_all, report, run_as_nobody, wait_until};
+use super::{is_process, kill_process_of, open_to_all, report, run_as_nobody};
 
 use crate::harness::tests;
+use crate::support::patience::until;
 
 tests! {
     on_mysql: [
@@ -145,10 +146,11 @@ fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        wait_until("the rows are deleted", || {
-            server
-                .query("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep'")
-                .is_ok_and(|text| text.trim() == "1")
+        until("the rows are deleted", || {
+            let sleeping = server.query(
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep'",
+            );
+            Ok(sleeping.is_ok_and(|text| text.trim() == "1"))
         })?;
 
         server.kill()?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
@@ -23,15 +22,13 @@ use windrow::sandbox::{Postgres, Settings};
 use super::defect;
 use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler, graph_of};
 use super::installation::{Session, bytes_of, call, columns_of};
+use super::patience::until;
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
 const ORIGIN: &str = "origin";
 
 /// How many families the history of the shared servers has.
 const FAMILIES: u32 = 400;
-
-/// How long a test waits for something to happen, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server whose database `origin` holds a history.
 pub(crate) enum Server {
@@ -733,16 +730,6 @@ impl Client {
             format!("KILL CONNECTION {session}"),
         ))
     }
-}
-
-/// Waits until something holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds().with_context(|| format!("while waiting for: {what}"))? {
-        ensure!(Instant::now() < deadline, "still not so: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }
 
 /// The thread's result; a panic there is a failure here.

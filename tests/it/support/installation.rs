@@ -16,7 +16,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
-use super::history::until;
+use super::patience::until;
 use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 use super::{defect, effort};

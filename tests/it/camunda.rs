@@ -16,7 +16,6 @@ use windrow::dialect::Dialect;
 
 use crate::harness::{Test, every_server, tests};
 use crate::support::camunda::{Camunda, graph_by_family};
-use crate::support::effort;
 use crate::support::installation::violations;
 use crate::support::patience::until;
 
@@ -79,7 +78,7 @@ impl Unit {
     /// The realistic history.
     fn history(self, dialect: Dialect) -> Camunda {
         let mut camunda = self.empty(dialect);
-        camunda.remember(effort::size(200, 400), NOW);
+        camunda.remember(400, NOW);
         camunda
     }
 }

@@ -188,7 +188,10 @@ fn in_a_deadlock_the_purge_gives_way(dialect: Dialect) -> Result<()> {
     ))?;
     let runner = history.run_aside(json!({"run_families": 10}));
     let mut watch = history.connect()?;
-    let waiting = waiting(&watch, &history);
+    let waiting = watch.either(
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned(),
+        format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{}%'", history.name),
+    );
     until("the batch waits for the task", || {
         // InnoDB tells anew what nobody has asked for in the last tenth of a second.
         thread::sleep(Duration::from_millis(150));
@@ -604,14 +607,6 @@ fn a_hold_or_a_disabled_policy_counts_from_its_return(dialect: Dialect) -> Resul
     client.check_whole()
 }
 
-/// The number of sessions of a history's database that wait for a lock.
-fn waiting(client: &Client, history: &History) -> String {
-    client.either(
-        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned(),
-        format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{}%'", history.name),
-    )
-}
-
 /// A session that writes a hold and takes its time to commit: the run waits for it, takes no family for locked, and
 /// sees the hold even where sessions prefer old snapshots.
 fn an_open_hold_delays_a_run_and_spoils_nothing(dialect: Dialect) -> Result<()> {
@@ -634,12 +629,16 @@ fn an_open_hold_delays_a_run_and_spoils_nothing(dialect: Dialect) -> Result<()> 
         }
         session.execute("BEGIN")?;
         session.call("set_hold", &json!({"key": key, "reason": "audit"}))?;
+        let number = runner.session.session()?;
+        let waiting = client.either(
+            format!("SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"),
+            format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = {number}"),
+        );
         let runner = thread::spawn(move || runner.run(&json!({})));
         let mut watch = history.connect()?;
-        let waiting = waiting(&watch, &history);
         until("the run waits for the hold", || {
             // InnoDB tells anew what nobody has asked for in the last tenth of a second.
-            thread::sleep(Duration::from_millis(150));
+            thread::sleep(Duration::from_millis(watch.either(1, 150)));
             Ok(watch.number(&waiting)? > 0)
         })?;
         // MySQL and MariaDB wait in whole seconds: longer than one.

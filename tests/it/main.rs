@@ -32,6 +32,7 @@ mod rig;
 mod rights;
 mod rivals;
 mod roles;
+mod runner;
 mod sandbox;
 mod scale;
 mod session;
@@ -79,6 +80,7 @@ harness::tests! {
         rights::tests,
         rivals::tests,
         roles::tests,
+        runner::tests,
         sandbox::tests,
         scale::tests,
         session::tests,

@@ -193,7 +193,7 @@ impl Waiting {
 }
 
 /// The names of slow tests, and their seconds.
-pub(super) fn slow() -> impl Iterator<Item = (&'static str, f64)> {
+pub(crate) fn slow() -> impl Iterator<Item = (&'static str, f64)> {
     SLOW.lines().map(|line| {
         let parts = line.split_once(' ').expect("seconds and a name");
         (parts.1, parts.0.parse().expect("seconds"))

@@ -1,5 +1,5 @@
 //! Sizes that nobody plans for: a family as deep as a thousand calls, one as big as a million rows, a spec of 500 tables.
-//! `WINDROW_TEST_ROWS` and `WINDROW_TEST_TABLES` set the last two; what `make test` does is smaller.
+//! The last two are for `make prove`; what `make test` does is smaller.
 
 use std::fmt::Write as _;
 
@@ -92,7 +92,7 @@ fn a_family_a_thousand_calls_deep_goes_whole_or_stays(dialect: Dialect) {
 }
 
 fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
-    let rows = 20_000 * effort::times().cast_signed();
+    let rows = effort::size(20_000, 1_000_000);
     let mut installation = Installation::of(dialect, SCHEMA, &graph_of(SPEC));
     // One family with very many rows between two small ones; the last is too young.
     installation.execute(
@@ -124,7 +124,7 @@ fn a_family_of_very_many_rows_goes_whole(dialect: Dialect) {
 }
 
 fn a_spec_of_very_many_tables_is_installed_and_runs(dialect: Dialect) {
-    let tables = effort::size(60, 200);
+    let tables = effort::size(60, 500);
     let mut spec = "name = \"wide\"\n\n[tables]\nt0 = { key = \"id bigint\" }\n".to_owned();
     let mut schema = "CREATE TABLE t0 (id bigint PRIMARY KEY, parent bigint, state varchar(20), ended timestamp NULL);\n".to_owned();
     for table in 1..tables {

@@ -152,24 +152,39 @@ fn times(ended: &[Ended], all: Duration) -> String {
     text
 }
 
+/// What was looked at, a line for each class; the last one has all worlds.
 fn counts() -> String {
     let counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut text = String::new();
-    let mut class = "";
-    for ((name, server), number) in counts.iter() {
-        let start = if class == name { "," } else { "\n" };
-        let title = if class == name {
-            String::new()
-        } else {
-            format!("{name}:")
-        };
-        class = name;
-        let _ = write!(text, "{start}{title} {number} on {server}");
+    let mut classes: Vec<(&str, Vec<(&str, u64)>)> = Vec::new();
+    let mut worlds: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((class, server), number) in counts.iter() {
+        if classes.last().is_none_or(|(last, _)| last != class) {
+            classes.push((class, Vec::new()));
+        }
+        if let Some((_, servers)) = classes.last_mut() {
+            servers.push((server, *number));
+        }
+        if class.starts_with("worlds") {
+            *worlds.entry(server).or_default() += number;
+        }
     }
-    if !text.is_empty() {
-        text = format!("\nlooked at{text}\n");
+    if !worlds.is_empty() {
+        classes.push(("all worlds", worlds.into_iter().collect()));
     }
-    text
+    let lines: Vec<String> = classes
+        .iter()
+        .map(|(class, servers)| {
+            let servers: Vec<String> = servers
+                .iter()
+                .map(|(server, number)| format!("{number} on {server}"))
+                .collect();
+            format!("{class}: {}\n", servers.join(", "))
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nlooked at\n{}", lines.concat())
 }
 
 /// Keeps the times for whoever brings `slow.txt` up to date.

@@ -53,7 +53,7 @@ pub(crate) fn size<T>(test: T, proof: T) -> T {
 }
 
 /// How many times as much is looked at as in `make test`.
-pub(crate) fn times() -> u64 {
+fn times() -> u64 {
     number(TIMES).unwrap_or(1)
 }
 

@@ -54,7 +54,12 @@ pub(crate) fn size<T>(test: T, proof: T) -> T {
 
 /// How many times as much is looked at as in `make test`.
 fn times() -> u64 {
-    number(TIMES).unwrap_or(1)
+    let times = number(TIMES);
+    assert!(
+        times.is_none_or(|times| times > 1),
+        "{TIMES}: a proof looks at twice as much or more"
+    );
+    times.unwrap_or(1)
 }
 
 fn number(variable: &str) -> Option<u64> {

@@ -27,6 +27,7 @@ mod orphan_guard;
 mod pace;
 mod plan;
 mod poison;
+mod pooled;
 mod prove;
 mod rig;
 mod rights;
@@ -76,6 +77,7 @@ harness::tests! {
         pace::tests,
         plan::tests,
         poison::tests,
+        pooled::tests,
         prove::tests,
         rights::tests,
         rivals::tests,

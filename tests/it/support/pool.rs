@@ -123,7 +123,7 @@ impl Lot {
             }
             let table = tables.last_mut().expect("a table");
             table.numbers |= extra.contains("auto_increment");
-            if !extra.ends_with("generated") {
+            if !extra.ends_with(" generated") {
                 table.columns.push(column);
             }
         }

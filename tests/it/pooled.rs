@@ -1,0 +1,71 @@
+//! What one test leaves to the next on MySQL and MariaDB: a database as it was in the beginning, or none.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+use windrow::sandbox::mysql::Flavour;
+
+use crate::harness::tests;
+use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::Installation;
+
+tests! {
+    mysql_and_mariadb: [
+        rows_are_as_in_the_beginning,
+        what_was_changed_is_left_to_nobody,
+    ],
+}
+
+/// A database of a graph that no other test has.
+fn installation(flavour: Flavour, batch_families: i64) -> Installation {
+    let dialect = match flavour {
+        Flavour::Mysql => Dialect::Mysql,
+        Flavour::Mariadb => Dialect::Mariadb,
+    };
+    let mut graph: Graph = dolphinscheduler(Shared::Closed);
+    graph.rules[0].limits.batch_families = batch_families;
+    Installation::new(dialect, &graph)
+}
+
+fn rows_are_as_in_the_beginning(flavour: Flavour) {
+    let state = |installation: &mut Installation| {
+        let control = installation.rows("SELECT * FROM W.control");
+        let settings = installation.rows("SELECT * FROM W.settings");
+        (control, settings, installation.contents())
+    };
+    let mut first = installation(flavour, 71);
+    let before = state(&mut first);
+    let name = first.name.clone();
+    first.execute(
+        "INSERT INTO t_ds_workflow_instance (id, project_code, workflow_definition_code, workflow_definition_version, is_sub_workflow, executor_id, state, start_time, end_time) VALUES (1, 1, 1, 1, 0, 1, 5, '2020-01-01', '2020-01-01')",
+    );
+    first.arm();
+    first.set_setting("batch_families", 3).expect("a setting");
+    let run = first.run(json!({})).expect("a run");
+    assert_eq!(run["run"], 1, "{run}");
+    assert!(state(&mut first) != before);
+    drop(first);
+
+    let mut second = installation(flavour, 71);
+    assert_eq!(second.name, name);
+    assert_eq!(state(&mut second), before);
+    second.arm();
+    let run = second.run(json!({})).expect("a run");
+    assert_eq!(run["run"], 1, "the numbers of runs start again: {run}");
+}
+
+fn what_was_changed_is_left_to_nobody(flavour: Flavour) {
+    for change in [
+        "ALTER TABLE t_ds_alert ADD COLUMN more integer",
+        "CREATE TRIGGER late BEFORE DELETE ON t_ds_alert FOR EACH ROW SET @late = 1",
+        "DROP PROCEDURE W.resume",
+        "CREATE INDEX more ON t_ds_alert (title(9))",
+    ] {
+        let mut one = installation(flavour, 72);
+        let name = one.name.clone();
+        one.execute(change);
+        drop(one);
+        let next = installation(flavour, 72);
+        assert_ne!(next.name, name, "{change}");
+    }
+}

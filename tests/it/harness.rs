@@ -140,11 +140,6 @@ pub(crate) fn within(_: &str, _: &str, tests: fn() -> Vec<Test>) -> Vec<Test> {
     tests()
 }
 
-/// Needs no server.
-pub(crate) fn alone<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
-    vec![Test::new(module, name, Server::None, body)]
-}
-
 /// Looks at the sources, the goldens or what is generated, and needs no server: a part of `make lint`.
 pub(crate) fn lint<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
     let mut tests = alone(module, name, body);
@@ -154,40 +149,31 @@ pub(crate) fn lint<O: Outcome + 'static>(module: &str, name: &str, body: fn() ->
     tests
 }
 
-/// Uses servers of PostgreSQL.
-pub(crate) fn on_postgres<O: Outcome + 'static>(
-    module: &str,
-    name: &str,
-    body: fn() -> O,
-) -> Vec<Test> {
-    vec![Test::new(module, name, Server::Postgres, body)]
+/// Ways to name a test that keeps one queue busy.
+macro_rules! on {
+    ($($(#[$meaning:meta])* $name:ident: $server:ident;)*) => {
+        $($(#[$meaning])*
+        pub(crate) fn $name<O: Outcome + 'static>(
+            module: &str,
+            name: &str,
+            body: fn() -> O,
+        ) -> Vec<Test> {
+            vec![Test::new(module, name, Server::$server, body)]
+        })*
+    };
 }
 
-/// Uses a server of MySQL.
-pub(crate) fn on_mysql<O: Outcome + 'static>(
-    module: &str,
-    name: &str,
-    body: fn() -> O,
-) -> Vec<Test> {
-    vec![Test::new(module, name, Server::Mysql, body)]
-}
-
-/// Uses a server of MariaDB.
-pub(crate) fn on_mariadb<O: Outcome + 'static>(
-    module: &str,
-    name: &str,
-    body: fn() -> O,
-) -> Vec<Test> {
-    vec![Test::new(module, name, Server::Mariadb, body)]
-}
-
-/// Uses servers of several kinds.
-pub(crate) fn on_several<O: Outcome + 'static>(
-    module: &str,
-    name: &str,
-    body: fn() -> O,
-) -> Vec<Test> {
-    vec![Test::new(module, name, Server::Several, body)]
+on! {
+    /// Needs no server.
+    alone: None;
+    /// Uses servers of PostgreSQL.
+    on_postgres: Postgres;
+    /// Uses a server of MySQL.
+    on_mysql: Mysql;
+    /// Uses a server of MariaDB.
+    on_mariadb: Mariadb;
+    /// Uses servers of several kinds.
+    on_several: Several;
 }
 
 /// Runs when asked for with `--ignored`, as `make prove` does.

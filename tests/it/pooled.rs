@@ -1,14 +1,13 @@
 //! What one test leaves to the next on MySQL and MariaDB: a database as it was in the beginning, or none.
 
 use serde_json::json;
-use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::effort;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, dialect_of};
 
 tests! {
     mysql_and_mariadb: [
@@ -19,13 +18,9 @@ tests! {
 
 /// A database of a graph that no other test has.
 fn installation(flavour: Flavour, batch_families: i64) -> Installation {
-    let dialect = match flavour {
-        Flavour::Mysql => Dialect::Mysql,
-        Flavour::Mariadb => Dialect::Mariadb,
-    };
     let mut graph: Graph = dolphinscheduler(Shared::Closed);
     graph.rules[0].limits.batch_families = batch_families;
-    Installation::new(dialect, &graph)
+    Installation::new(dialect_of(flavour), &graph)
 }
 
 fn rows_are_as_in_the_beginning(flavour: Flavour) {

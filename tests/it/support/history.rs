@@ -21,7 +21,7 @@ use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
 use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler, graph_of};
-use super::installation::{Session, bytes_of, call, columns_of};
+use super::installation::{Session, bytes_of, call, columns_of, dialect_of};
 use super::patience::until;
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
@@ -93,10 +93,7 @@ impl Server {
     pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Self::Postgres(_) => Dialect::Postgres,
-            Self::Mysql(server) => match server.flavour() {
-                Flavour::Mysql => Dialect::Mysql,
-                Flavour::Mariadb => Dialect::Mariadb,
-            },
+            Self::Mysql(server) => dialect_of(server.flavour()),
         }
     }
 

@@ -128,7 +128,7 @@ impl Installation {
 
     fn open(server: &Mysql, name: String, control: String) -> Self {
         let mut installation = Self {
-            dialect: dialect_of(server),
+            dialect: dialect_of(server.flavour()),
             session: connect(&server.url(&name, "root")),
             control,
             name,
@@ -400,8 +400,9 @@ impl Installation {
     }
 }
 
-fn dialect_of(server: &Mysql) -> Dialect {
-    match server.flavour() {
+/// The dialect of a server of MySQL or MariaDB.
+pub(crate) fn dialect_of(flavour: Flavour) -> Dialect {
+    match flavour {
         Flavour::Mysql => Dialect::Mysql,
         Flavour::Mariadb => Dialect::Mariadb,
     }
@@ -432,7 +433,7 @@ fn make(server: &Mysql, schema: &str, graph: &Graph) -> (String, String) {
     for statement in lenient.into_iter().flatten().flatten() {
         run(&mut session, &statement);
     }
-    apply(&mut session, &bundle(dialect_of(server), &graph));
+    apply(&mut session, &bundle(dialect_of(server.flavour()), &graph));
     (name, control)
 }
 
@@ -444,10 +445,8 @@ impl Drop for Installation {
             Some(lot) => pool::leave(lot),
             None if self.dialect == Dialect::Postgres => (),
             None => {
-                let (name, control) = (&self.name, &self.control);
-                let sql =
-                    format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
-                let _ = connect(&self.url("mysql", "root")).execute(&sql);
+                let mut session = connect(&self.url("mysql", "root"));
+                pool::drop_both(&mut session, &self.name, &self.control);
             }
         }
     }

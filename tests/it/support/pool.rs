@@ -172,11 +172,15 @@ impl Lot {
     }
 
     pub(super) fn drop(&self) {
-        let Self { name, control, .. } = self;
-        let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
-        // A server that is gone has taken them along.
-        let _ = self.session().execute(&sql);
+        drop_both(&mut self.session(), &self.name, &self.control);
     }
+}
+
+/// Drops the database of an application and its control schema.
+pub(super) fn drop_both(session: &mut Session, name: &str, control: &str) {
+    let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
+    // A server that is gone has taken them along.
+    let _ = session.execute(&sql);
 }
 
 /// A database made of the same, as it was in the beginning, if one is free.

@@ -121,6 +121,14 @@ EOC
     for package in "$work"/debs/*.deb; do
         dpkg -x "$package" "$work/new/tree"
     done
+    # Packages of older suites have files in folders that are links, which they are put in the place of.
+    for folder in bin sbin lib lib64; do
+        if [ ! -L "$work/new/tree/$folder" ]; then
+            cp -a "$work/new/tree/$folder/." "$work/new/tree/usr/$folder/"
+            rm -r "${work:?}/new/tree/$folder"
+            ln -s "usr/$folder" "$work/new/tree/$folder"
+        fi
+    done
 }
 
 # The dynamic linker of an unpacked tree, relative to it.

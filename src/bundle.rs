@@ -34,6 +34,8 @@ pub struct Bundle {
     pub control: String,
     /// The files.
     pub files: Vec<File>,
+    /// Queries for what is not as it was installed and is no body: owners, rights, constraints. Object, problem, remedy.
+    pub deviations: Vec<String>,
 }
 
 /// A statement of a generated routine with literals in place of variables.
@@ -169,6 +171,7 @@ mod tests {
         Bundle {
             control: "windrow_demo".to_owned(),
             files: files.iter().map(file).collect(),
+            deviations: Vec::new(),
         }
     }
 

@@ -48,6 +48,11 @@ impl Calls {
         }
     }
 
+    /// The name of the control schema.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The server that these texts are for.
     pub fn dialect(&self) -> Dialect {
         self.dialect
@@ -77,6 +82,16 @@ impl Calls {
     /// `arm` or `resume`: a procedure without a parameter and an answer.
     pub fn order(&self, procedure: &str) -> String {
         format!("CALL {}.{procedure}()", self.control)
+    }
+
+    /// Arms, for good or until the server has started anew.
+    pub fn arm(&self, until_restart: bool) -> String {
+        let options = r#"'{"until": "restart"}'"#;
+        match (until_restart, self.dialect) {
+            (false, _) => self.order("arm"),
+            (true, Dialect::Postgres) => format!("CALL {}.arm({options})", self.control),
+            (true, _) => format!("CALL {}.arm_with({options})", self.control),
+        }
     }
 
     /// What follows a call that was cancelled, in the same session: it can end where the server lets nothing close the
@@ -152,6 +167,13 @@ impl Calls {
         })
     }
 
+    /// Rows of artifact and table: files of which a row that is there names the path. Parameter: a JSON array of their numbers.
+    pub fn named_artifacts(&self) -> String {
+        self.written(postgres::NAMED.to_owned(), || {
+            "CALL {w}.named_artifacts(?)".to_owned()
+        })
+    }
+
     /// Parameters: the artifact, and the error if it could not be removed.
     pub fn finish_artifact(&self) -> String {
         self.written(postgres::FINISH.to_owned(), || {
@@ -200,6 +222,15 @@ impl Calls {
         match self.dialect {
             Dialect::Postgres => postgres::OBJECTS,
             Dialect::Mysql | Dialect::Mariadb => mysql::OBJECTS,
+        }
+    }
+
+    /// Rows of the owner roles of other installations and the tables that these may delete from. Parameters: the owner role
+    /// of this one, and the schema or database of the tables.
+    pub fn overlaps(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => postgres::OVERLAPS,
+            Dialect::Mysql | Dialect::Mariadb => mysql::OVERLAPS,
         }
     }
 
@@ -293,6 +324,14 @@ impl Calls {
     pub fn lock_install(&self) -> String {
         self.written(postgres::LOCK_INSTALL.to_owned(), || {
             mysql::LOCK_INSTALL.to_owned()
+        })
+    }
+
+    /// A row where another session holds that lock: its number, its user and its application, empty where unknown.
+    /// Parameter: the control schema.
+    pub fn install_lock_holder(&self) -> String {
+        self.written(postgres::INSTALL_LOCK_HOLDER.to_owned(), || {
+            mysql::INSTALL_LOCK_HOLDER.to_owned()
         })
     }
 

@@ -26,6 +26,8 @@ pub struct Catalog {
     pub extensions: Vec<String>,
     /// What the server is set to, as far as it matters: binary log, event scheduler (MySQL, MariaDB).
     pub settings: BTreeMap<String, String>,
+    /// Whether the account sees the tables of all databases, and their foreign keys (MySQL, MariaDB).
+    pub sees_all: bool,
     /// The ordinary and partitioned tables of the schema by name.
     pub tables: BTreeMap<String, CatalogTable>,
 }
@@ -41,8 +43,12 @@ pub struct CatalogTable {
     pub indexes: Vec<CatalogIndex>,
     /// Foreign keys of this table.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Foreign keys of other tables (and of itself) that point to this table.
+    /// Foreign keys of other tables (and of itself) that point to this table. A partition counts as its table, on both ends.
     pub referenced_by: Vec<ForeignKey>,
+    /// Rules that act on DELETE (PostgreSQL).
+    pub rules: Vec<String>,
+    /// Tables that inherit from this one without being partitions (PostgreSQL).
+    pub children: Vec<String>,
     /// Triggers that users made.
     pub triggers: Vec<Trigger>,
     /// Whether the table is partitioned.
@@ -81,8 +87,10 @@ pub struct CatalogColumn {
     pub identity: bool,
     /// Whether it is generated from other columns.
     pub generated: bool,
-    /// The collation of a text (MySQL, MariaDB).
+    /// The collation of a text.
     pub collation: Option<String>,
+    /// Whether it takes different texts for equal (PostgreSQL).
+    pub nondeterministic: bool,
     /// Whether each UPDATE of a row sets it to the time (MySQL, MariaDB).
     pub on_update: bool,
 }
@@ -119,7 +127,8 @@ pub struct ForeignKey {
     pub target: String,
     /// The referenced columns.
     pub target_columns: Vec<String>,
-    /// `NO ACTION`, `RESTRICT`, `CASCADE`, `SET NULL` or `SET DEFAULT`.
+    /// `NO ACTION`, `RESTRICT`, `CASCADE`, `SET NULL` or `SET DEFAULT`; the latter two with some of the columns in brackets
+    /// where it is not all of them (PostgreSQL).
     pub on_delete: String,
 }
 
@@ -162,7 +171,8 @@ impl Catalog {
                 .iter_mut()
                 .chain(&mut table.referenced_by)
             {
-                key.columns.iter_mut().for_each(spell);
+                let columns = key.columns.iter_mut().chain(&mut key.target_columns);
+                columns.for_each(spell);
             }
         }
         if !self.folds_tables() {

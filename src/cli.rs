@@ -88,7 +88,7 @@ pub enum Command {
     /// Allow runs to delete, in this database
     ///
     /// Example: windrow arm specs/dolphinscheduler.toml --url postgres://operator@db/scheduler
-    Arm(OnDatabase),
+    Arm(Arm),
 
     /// Call the cleanup and show its progress and its result
     ///
@@ -206,6 +206,18 @@ pub struct OnDatabase {
     /// File whose first line is the password
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+}
+
+/// Options of `arm`.
+#[derive(Clone, Debug, Args)]
+pub struct Arm {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// When runs may no longer delete: after the next start of the server, for those who clone by snapshots of the storage
+    #[arg(long, value_name = "WHEN", value_parser = ["restart"])]
+    pub until: Option<String>,
 }
 
 /// A database command that answers a document.
@@ -387,7 +399,7 @@ pub struct Selection {
     #[arg(long)]
     pub retention: Option<String>,
 
-    /// Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z
+    /// Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z (UTC without a zone)
     #[arg(long, value_name = "INSTANT")]
     pub as_of: Option<String>,
 
@@ -674,7 +686,7 @@ pub struct HoldSet {
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Key of the root
+    /// Key of the root, or of a row of its family in the same table, in any spelling that the column reads
     #[arg(long)]
     pub key: String,
 
@@ -682,9 +694,17 @@ pub struct HoldSet {
     #[arg(long)]
     pub reason: String,
 
-    /// When the hold ends, e.g. 2027-01-01T00:00:00Z; without it, never
+    /// When the hold ends, e.g. 2027-01-01T00:00:00Z (UTC without a zone); without it, never
     #[arg(long, value_name = "INSTANT")]
     pub until: Option<String>,
+
+    /// Store the hold although the rule has no such row now
+    #[arg(long)]
+    pub even_if_absent: bool,
+
+    /// Hold it for this spec as well, whose rules delete from the same table; all of them or none
+    #[arg(long, value_name = "SPEC")]
+    pub also: Vec<PathBuf>,
 }
 
 /// Arguments of `hold release`.
@@ -698,9 +718,13 @@ pub struct HoldRelease {
     #[arg(long)]
     pub rule: Option<String>,
 
-    /// Key of the root
+    /// Key of the root, in any spelling that the column reads
     #[arg(long)]
     pub key: String,
+
+    /// Release it for this spec as well; all of them or none
+    #[arg(long, value_name = "SPEC")]
+    pub also: Vec<PathBuf>,
 }
 
 /// What to do with settings.
@@ -920,8 +944,19 @@ pub struct Drain {
     pub on: OnDatabase,
 
     /// The command, with {host}, {host:name}, {path} or {path:q}
+    ///
+    /// {path} is a word of its own for a program that windrow starts itself: `rm -f -- {path}`, `sh SCRIPT {path}`.
+    /// {path:q} is quoted for the one shell that reads it: `ssh {host:name} rm -f -- {path:q}`, `sh -c 'rm -f -- {path:q}'`.
+    /// {host:name} is the host without its port.
     #[arg(long)]
     pub command: String,
+
+    /// Remove nothing outside of this folder
+    ///
+    /// Relative paths, and those that go up by `..`, are refused then. Links are followed where the files are on this
+    /// machine; nobody can look at those on the other side of `ssh`.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
 
     /// At most this many files
     #[arg(long, default_value_t = 1_000)]

@@ -28,6 +28,7 @@ mod generate;
 mod graph;
 mod install;
 mod operate;
+mod overlap;
 mod plan;
 mod preview;
 mod run;

@@ -45,6 +45,8 @@ pub enum Kind {
     Column,
     /// An index on a table of the application.
     Index,
+    /// Who owns something, or may do something with it, or what its constraints say.
+    Right,
     /// A table of the application that no longer fits the spec.
     Application,
 }
@@ -60,6 +62,7 @@ impl Kind {
             Kind::Table => "table",
             Kind::Column => "column",
             Kind::Index => "index",
+            Kind::Right => "right",
             Kind::Application => "application",
         }
     }
@@ -110,7 +113,11 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         }
     }
     for ((kind, name), fingerprint, body, comment, drop) in others {
-        let is_generated = comment.contains(&format!("[body {fingerprint}]"));
+        let names = |hash: &str| comment.contains(&format!("[body {hash}]"));
+        // Earlier versions noted the body alone.
+        let alone = body.split_once('\n').map(|(_, body)| body);
+        let is_generated = names(&fingerprint)
+            || alone.is_some_and(|body| names(&render::body_fingerprint(dialect, body)));
         // A trigger has no comment; only those of the owner role are asked for.
         let is_ours = is_generated || kind == Kind::Trigger;
         // Which of two with the same body is the generated one cannot be told.
@@ -228,9 +235,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
         }
         let body = match kind {
             Kind::Routine | Kind::Event | Kind::Trigger => {
-                render::routine_body(dialect, &statement.sql)
-                    .unwrap_or_default()
-                    .to_owned()
+                render::routine_text(dialect, &statement.sql).unwrap_or_default()
             }
             _ => String::new(),
         };

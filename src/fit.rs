@@ -10,13 +10,16 @@ use serde_json::Value;
 
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
+use crate::db::Row;
 use crate::dialect::Dialect;
 use crate::graph::{
-    Column, Condition, Definition, Edge, Graph, Kind, Need, Rule, Single, Stamp, Table, Test, Timed,
+    Column, Condition, Definition, Edge, Graph, Kind, Need, Newest, Rule, Single, Stamp, Table,
+    Test, Timed,
 };
 use crate::plan::{self, IndexNeed};
 use crate::render::home;
 
+mod acting;
 mod mysql;
 
 /// Something that the comparison found.
@@ -47,7 +50,11 @@ pub enum Severity {
 }
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 28] = [
+pub const CODES: [(&str, &str); 31] = [
+    (
+        "foreign-claim",
+        "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
+    ),
     (
         "missing-schema",
         "The schema that the spec names does not exist in this database. Often the address names another database, or the application lives in another schema: set `schema` in the spec.",
@@ -74,7 +81,19 @@ pub const CODES: [(&str, &str); 28] = [
     ),
     (
         "unlisted-reference",
-        "A table that is neither in the spec nor ignored has a foreign key to a covered table. Deletes would fail on it, or cascade into it unseen. Add it to `[tables]`, or to the ignored tables with a reason.",
+        "A foreign key to a covered table that is no edge of the spec: of a managed table (a second key, one to itself), of an ignored one, of one that the spec does not name, from another schema or database. Where it does something by itself (CASCADE, SET NULL, SET DEFAULT), rows would go or change without a rule, a count or a copy: an error, and runs refuse. Where it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it names cannot go. Make it an edge: `column -> table.key`, with `set null` where the key does that, with `restrict` where the rows are to stay. `[ignore]` is no remedy: an ignored table keeps its rows.",
+    ),
+    (
+        "rule",
+        "A rule of PostgreSQL (CREATE RULE … ON DELETE) stands on a covered table. It acts beside each DELETE, or instead of it, and nobody counts what it does. Runs refuse.",
+    ),
+    (
+        "inheritance",
+        "A table inherits from a covered one (INHERITS; not a partition). Statements about the covered table would read and delete its rows, too. Runs refuse.",
+    ),
+    (
+        "unseen-databases",
+        "Tables of other databases may refer to covered ones (MySQL, MariaDB), and the account does not see them all. The right REFERENCES on `*.*` shows foreign keys, and no row.",
     ),
     (
         "unlisted-column",
@@ -94,7 +113,7 @@ pub const CODES: [(&str, &str); 28] = [
     ),
     (
         "trigger",
-        "A covered table has an enabled trigger that fires on DELETE. It will fire for each row that a run deletes: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
+        "A covered table has an enabled trigger that fires on DELETE. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It will fire for each row that a run deletes: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
     ),
     (
         "row-security",
@@ -122,7 +141,7 @@ pub const CODES: [(&str, &str); 28] = [
     ),
     (
         "collation-differs",
-        "The columns on both ends of an edge are texts with different character sets or collations (MySQL, MariaDB). Comparing them is an error (1267), or keeps the server from using the index, so that each batch would read the whole table. ALTER TABLE … MODIFY gives both the same.",
+        "The columns on both ends of an edge are texts with different character sets or collations. On MySQL and MariaDB, comparing them is an error (1267), or keeps the server from using the index, so that each batch would read the whole table; ALTER TABLE … MODIFY gives both the same. On PostgreSQL comparing them is an error (42P22), and a nondeterministic collation takes different keys for equal, so that rows of a family that stays would go: runs refuse.",
     ),
     (
         "edge-type-differs",
@@ -139,10 +158,6 @@ pub const CODES: [(&str, &str); 28] = [
     (
         "generated-column",
         "A column that the spec names is generated from others (MySQL, MariaDB). windrow reads it like any column; a virtual one needs an index to be found by.",
-    ),
-    (
-        "cascade",
-        "A foreign key that points to a covered table deletes or changes rows by itself (ON DELETE CASCADE, SET NULL). Rows that go by it are not counted or archived, fire no trigger, and on MariaDB do not stand in the binary log. windrow deletes children first, so that nothing is left for it where the table and this column are in the spec.",
     ),
     (
         "no-primary-key",
@@ -214,7 +229,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
                 .chain(&rule.otherwise)
                 .chain(rule.last.iter().flat_map(|last| &last.otherwise))
                 .chain(&rule.retention.per)
-                .chain(newest_columns(rule))
+                .chain(rule.newest.iter().flat_map(Newest::columns))
                 .chain(rule.links_within().map(|link| &link.parent))
             {
                 column_finding(root, column, catalog.dialect, live, &mut found);
@@ -250,6 +265,7 @@ pub fn compare(graph: &Graph, catalog: &Catalog) -> Vec<Finding> {
     if catalog.dialect != Dialect::Postgres {
         mysql::compare(graph, catalog, &mut found);
     }
+    acting::compare(graph, catalog, &mut found);
     indexes(graph, catalog, &mut found);
     outsiders(graph, catalog, &mut found);
     for ignored in &graph.ignored {
@@ -361,6 +377,21 @@ pub fn denied(catalog: &Catalog, statements: &[String]) -> Option<Finding> {
     ))
 }
 
+/// What somebody else has made under windrow's names, by the rows that [`crate::render::claims`] asks for.
+pub fn claimed(rows: &[Row]) -> Vec<Finding> {
+    let cell = |row: &Row, at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    rows.iter()
+        .map(|row| error("foreign-claim", &cell(row, 0), cell(row, 1)).help(cell(row, 2)))
+        .collect()
+}
+
+/// What is told where the accounts of the server are not to be seen.
+pub fn unseen_accounts() -> Finding {
+    let message = "this account may not read the accounts of the server: whether somebody has windrow's roles is not known";
+    notice("foreign-claim", "mysql.user", message.to_owned())
+        .help("GRANT SELECT ON mysql.* to it, or have an administrator check")
+}
+
 /// Tells the missing tables; false where so much is missing that the rest is not worth a look.
 fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) -> bool {
     let missing: Vec<&str> = graph
@@ -437,17 +468,6 @@ fn table_findings(
     }
     for key in std::iter::once(&table.key).chain(&table.unique) {
         unique_finding(table, key, live, found);
-    }
-    for trigger in live
-        .triggers
-        .iter()
-        .filter(|trigger| trigger.enabled && trigger.on_delete)
-    {
-        let message = format!("the trigger `{}` fires for each deleted row", trigger.name);
-        found.push(
-            warning("trigger", &table.name, message)
-                .help("make sure that it is cheap and lets the rows go"),
-        );
     }
     if live.row_security {
         found.push(error("row-security", &table.name, "row level security is on".to_owned())
@@ -656,6 +676,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
         key: vec![definition.key.clone()],
         unique: Vec::new(),
         indexed: Vec::new(),
+        triggers: Vec::new(),
         edges: Vec::new(),
     };
     column_finding(&table, &definition.key, catalog.dialect, live, found);
@@ -789,7 +810,8 @@ fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
 
 /// The indexes that the plan needs, and those that the spec says the application has.
 fn indexes(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
-    for need in plan::make(graph).indexes {
+    let partial = catalog.dialect.facts().partial_indexes;
+    for need in plan::make(graph).indexes_for(partial) {
         let table = graph.table(need.table);
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
@@ -861,13 +883,6 @@ fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
         }
         _ => false,
     })
-}
-
-/// The columns that tell which roots of a rule are the newest.
-fn newest_columns(rule: &Rule) -> impl Iterator<Item = &Column> {
-    rule.newest
-        .iter()
-        .flat_map(|newest| [&newest.per, &newest.by])
 }
 
 /// The parts of an index as the catalog has them: a column, or what stands for it together with another one.
@@ -944,45 +959,17 @@ fn index_finding(
     }
 }
 
-/// Tables that are not in the spec but hang on what is.
+/// Tables that are not in the spec but look as if they hung on what is.
 fn outsiders(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     let known = |name: &str| {
         graph.tables.iter().any(|table| table.name == name)
             || graph.ignored.iter().any(|ignored| ignored.table == name)
     };
-    let own = |name: &str| {
-        name.strip_prefix(&format!("{}.", catalog.schema))
-            .map(str::to_owned)
-    };
-    let mut referencing = BTreeSet::new();
-    for table in &graph.tables {
-        for key in catalog
-            .tables
-            .get(&table.name)
-            .map(|live| live.referenced_by.as_slice())
-            .unwrap_or_default()
-        {
-            let name = own(&key.table).unwrap_or_else(|| key.table.clone());
-            // A partition is covered by its table.
-            let partition_of = catalog
-                .tables
-                .get(&name)
-                .and_then(|live| live.partition_of.as_deref());
-            if known(&name) || partition_of.is_some_and(known) {
-                continue;
-            }
-            referencing.insert(name.clone());
-            let message = format!(
-                "references `{}` by `{}` ({}, on delete {})",
-                table.name,
-                key.name,
-                key.columns.join(", "),
-                key.on_delete.to_lowercase()
-            );
-            found.push(error("unlisted-reference", &name, message)
-                .help("add it to `[tables]` with this column as a parent, or to the ignored tables with a reason"));
-        }
-    }
+    let referencing: BTreeSet<String> = found
+        .iter()
+        .filter(|finding| finding.code == "unlisted-reference")
+        .map(|finding| finding.object.clone())
+        .collect();
     // One column of several says little: many tables have a `run_id`.
     let columns: BTreeSet<&str> = graph
         .tables

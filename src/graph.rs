@@ -5,6 +5,7 @@
 
 mod case;
 mod heartbeat;
+mod keys;
 mod names;
 mod rules;
 mod tables;
@@ -13,6 +14,8 @@ mod windows;
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
 use crate::spec::{Spec, Text};
+
+pub use keys::{ACTING, KnownKey};
 
 /// Index of a table in [`Graph::tables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +86,8 @@ pub struct Table {
     /// Columns that an index of the application leads with, those of one edge between commas; the statements need no
     /// further index on them.
     pub indexed: Vec<String>,
+    /// Triggers on DELETE that the spec accepts by name.
+    pub triggers: Vec<String>,
     /// What a row of this table names, and what becomes of it when that goes.
     pub edges: Vec<Edge>,
 }
@@ -239,8 +244,8 @@ pub struct Rule {
     pub shared: Shared,
     /// How long ended families are kept.
     pub retention: Retention,
-    /// The roots that stay whatever their age.
-    pub newest: Option<Newest>,
+    /// The roots that stay whatever their age: those that one of these keeps.
+    pub newest: Vec<Newest>,
     /// How much a run takes at once.
     pub limits: Limits,
     /// Files outside the database that deleted rows name.
@@ -281,7 +286,7 @@ impl Rule {
 }
 
 /// What a column of a row must hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Column of the rule's root table. Where only NULL is asked for, its type does not matter.
     pub column: Column,
@@ -290,7 +295,7 @@ pub struct Condition {
 }
 
 /// What a column must hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
     /// One of these values, at least one, all integers or all texts. NULL never matches.
     OneOf(Vec<Literal>),
@@ -568,12 +573,25 @@ impl Retention {
 pub struct Newest {
     /// How many of each group.
     pub count: i64,
-    /// Column of the root table that tells the groups apart; a root where it is NULL is in none.
-    pub per: Column,
-    /// Column that orders them, then the key does; a root where it is NULL is not among the newest.
-    pub by: Column,
+    /// Columns of the root table that tell the groups apart; a root where one is NULL is in none.
+    pub per: Vec<Column>,
+    /// Columns that order them, then the key does; a root where one is NULL is not among the newest.
+    pub by: Vec<Column>,
     /// Which candidates count: every listed column has one of the listed values.
     pub of: Vec<Condition>,
+}
+
+impl Newest {
+    /// The columns that give a root its place: the group, then what orders.
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.per.iter().chain(&self.by)
+    }
+
+    /// What tells the groups apart.
+    pub fn group(&self) -> String {
+        let names: Vec<&str> = self.per.iter().map(|column| column.name.as_str()).collect();
+        names.join(", ")
+    }
 }
 
 /// A table with a row for each replica, and the instant up to which it has got, written back to this server.

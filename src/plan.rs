@@ -1,7 +1,8 @@
 //! What is to be indexed and deleted, in which order and why: dialect-neutral, made from a graph, never fails.
 
 use crate::graph::{
-    Action, Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Timed,
+    Action, Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Test, Timed,
+    Unit,
 };
 
 /// The plan of a whole spec.
@@ -11,6 +12,23 @@ pub struct Plan {
     pub purges: Vec<Purge>,
     /// Indexes that the statements need and the application does not bring, sorted by table and columns.
     pub indexes: Vec<IndexNeed>,
+}
+
+impl Plan {
+    /// The indexes where there are partial ones, or where there are none: two that differ in their conditions alone are one then.
+    pub fn indexes_for(self, partial: bool) -> Vec<IndexNeed> {
+        let mut indexes: Vec<IndexNeed> = Vec::new();
+        for need in self.indexes {
+            let same = |other: &IndexNeed| {
+                (other.table, &other.whole_columns, &other.otherwise)
+                    == (need.table, &need.whole_columns, &need.otherwise)
+            };
+            if partial || !indexes.iter().any(same) {
+                indexes.push(need);
+            }
+        }
+        indexes
+    }
 }
 
 /// How one rule deletes.
@@ -98,7 +116,7 @@ pub fn make(graph: &Graph) -> Plan {
             (None, None) => std::iter::once(scan_index(graph, rule))
                 .chain(
                     rule.newest
-                        .as_ref()
+                        .iter()
                         .map(|newest| newest_index(graph, rule, newest)),
                 )
                 .chain(link_indexes(graph, rule))
@@ -106,8 +124,14 @@ pub fn make(graph: &Graph) -> Plan {
         })
         .collect();
     indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    // One index for two searches has the rows of both.
     indexes.dedup_by(|a, b| {
-        (a.table, &a.columns, &a.otherwise) == (b.table, &b.columns, &b.otherwise)
+        let same = (a.table, &a.columns, &a.otherwise) == (b.table, &b.columns, &b.otherwise);
+        if same {
+            b.conditions
+                .retain(|condition| a.conditions.contains(condition));
+        }
+        same
     });
     let deleted = purges.iter().flat_map(|purge| &purge.steps);
     let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
@@ -351,9 +375,8 @@ fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
 
 /// The newest of a group, from the end: the group, then what orders, then the key.
 fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
-    let order = [&newest.by.name, &graph.table(rule.root).key[0].name];
     let conditions = counted(rule, newest);
-    let mut columns = vec![newest.per.name.clone()];
+    let mut columns: Vec<String> = newest.per.iter().map(|it| it.name.clone()).collect();
     let mut whole_columns = columns.clone();
     for condition in &conditions {
         let name = &condition.column.name;
@@ -361,8 +384,13 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
             whole_columns.push(name.clone());
         }
     }
-    columns.extend(order.map(Clone::clone));
-    whole_columns.extend(order.map(Clone::clone));
+    for column in newest.by.iter().chain(&graph.table(rule.root).key) {
+        for columns in [&mut columns, &mut whole_columns] {
+            if !columns.contains(&column.name) {
+                columns.push(column.name.clone());
+            }
+        }
+    }
     IndexNeed {
         table: rule.root,
         columns,
@@ -372,7 +400,8 @@ fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
         null: None,
         why: format!(
             "Rule {} keeps the newest roots of each {}.",
-            rule.name, newest.per.name
+            rule.name,
+            newest.group()
         ),
     }
 }
@@ -425,6 +454,23 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 column,
                 Vec::new(),
                 format!("Families of rule {} are found by their root.", rule.name),
+            );
+        }
+        // A window asks whether what it would delete is named by rows of a family that stays.
+        let of_families = timed.stamps.iter().filter(|stamp| stamp.of.is_none());
+        let named: Vec<TableId> = of_families.flat_map(|stamp| stamp.named.clone()).collect();
+        let edges = table.edges.iter().filter(|edge| {
+            timed.unit == Unit::Family && named.contains(&edge.parent) && edge.further.is_empty()
+        });
+        for edge in edges {
+            let there = Condition {
+                column: edge.column.clone(),
+                test: Test::NotNull,
+            };
+            need(
+                &edge.column.name,
+                vec![there],
+                format!("Rule {} finds what names a row.", rule.name),
             );
         }
         let own = timed.stamps.iter().flat_map(|stamp| &stamp.own);

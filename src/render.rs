@@ -17,6 +17,7 @@ use crate::graph::{
 use crate::plan::{self, IndexNeed, Plan, Purge, Step};
 use archive::ArchiveView;
 use cascade::CascadeView;
+use held::HeldView;
 use keeps::KeepView;
 use last::LastView;
 use newest::NewestView;
@@ -26,8 +27,11 @@ use settings::{SettingView, ThrottlesView};
 use via::ViaView;
 
 mod above;
+mod acting;
+mod adopt;
 mod archive;
 mod cascade;
+mod held;
 mod keeps;
 mod last;
 pub mod monitoring;
@@ -45,6 +49,16 @@ mod via;
 
 /// The template sources, by dialect folder and file name.
 const TEMPLATES: &[(&str, &str, &str)] = &[
+    (
+        "postgres",
+        "claims.sql",
+        include_str!("../templates/postgres/claims.sql"),
+    ),
+    (
+        "postgres",
+        "rights.sql",
+        include_str!("../templates/postgres/rights.sql"),
+    ),
     (
         "postgres",
         "10_control.sql",
@@ -164,6 +178,16 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "macros.sql",
         include_str!("../templates/mysql/macros.sql"),
+    ),
+    (
+        "mysql",
+        "claims.sql",
+        include_str!("../templates/mysql/claims.sql"),
+    ),
+    (
+        "mysql",
+        "rights.sql",
+        include_str!("../templates/mysql/rights.sql"),
     ),
     (
         "mysql",
@@ -309,6 +333,7 @@ const AUDITOR_ROUTINES: &[&str] = &[
 /// The routines that an operator may call besides.
 const OPERATOR_ROUTINES: &[&str] = &[
     "run",
+    "check_caller",
     "run_begin",
     "run_end",
     "count_backlog",
@@ -331,6 +356,7 @@ const OPERATOR_ROUTINES: &[&str] = &[
     "set_setting",
     "set_windows",
     "claim_artifacts",
+    "named_artifacts",
     "finish_artifact",
 ];
 
@@ -354,6 +380,7 @@ const OPERATOR_PROCEDURES: &[&str] = &[
     "pause_rule",
     "resume_rule",
     "arm",
+    "arm_with",
     "set_policy",
     "drop_policy",
     "set_hold",
@@ -361,6 +388,7 @@ const OPERATOR_PROCEDURES: &[&str] = &[
     "set_setting",
     "set_windows",
     "claim_artifacts",
+    "named_artifacts",
     "finish_artifact",
 ];
 
@@ -417,6 +445,24 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
+    view.shadows = shadows(graph, &view, &draft, dialect);
+    view.constraints = made(&draft, "create constraint ")
+        .map(|(name, _)| dialect.text(name))
+        .collect();
+    let bare = |name: &str| {
+        let (_, name) = name.split_once('.')?;
+        Some(dialect.text(&dialect.bare(name)))
+    };
+    view.ledger = made(&draft, "create table ")
+        .filter_map(|(name, _)| bare(name))
+        .collect();
+    view.keyed = made(&draft, "create table ")
+        .filter(|(_, sql)| sql.contains("PRIMARY KEY"))
+        .filter_map(|(name, _)| bare(name))
+        .collect();
+    view.claims = query(tera, "claims.sql", &view, Asked::Installing)?;
+    view.claims_now = query(tera, "claims.sql", &view, Asked::Inside)?;
+    view.rights = query(tera, "rights.sql", &view, Asked::Inside)?;
     view.triggers = orphan_guard::triggers(&draft, dialect);
     let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
     let before = draft.iter().take_while(|file| !is_grants(file));
@@ -432,10 +478,104 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
             text: tidy(&text),
         });
     }
+    let deviations = asked(dialect, &[Asked::Later, Asked::OfAccounts])
+        .iter()
+        .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
+        .map(|(template, asked)| query(tera, template, &view, asked))
+        .collect::<Result<_>>()?;
     Ok(Bundle {
+        deviations,
         control: view.control.clone(),
         files,
     })
+}
+
+/// Who asks what belongs to others, and when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// An installation, or before it.
+    Installing,
+    /// `verify()`, which looks at routines and events by itself on MySQL and MariaDB.
+    Inside,
+    /// `windrow diff`.
+    Later,
+    /// The program, of the accounts of MySQL and MariaDB, which not everybody may see.
+    OfAccounts,
+}
+
+/// PostgreSQL shows its roles to everybody: there, one question has it all.
+fn asked(dialect: Dialect, questions: &[Asked]) -> &[Asked] {
+    match dialect {
+        Dialect::Postgres => &questions[..1],
+        Dialect::Mysql | Dialect::Mariadb => questions,
+    }
+}
+
+/// The queries for what somebody else has made under the names of an installation, or may change.
+///
+/// # Errors
+///
+/// Fails only where the template is broken.
+pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
+    let graph = &graph.named_for(dialect);
+    let mut view = spec_view(graph, &plan::make(graph), dialect);
+    let tera = templates(dialect.facts().templates)?;
+    let draft = files(graph, tera, dialect, &view)?;
+    view.ledger = made(&draft, "create table ")
+        .filter_map(|(name, _)| Some(dialect.text(&dialect.bare(name.split_once('.')?.1))))
+        .collect();
+    asked(dialect, &[Asked::Installing, Asked::OfAccounts])
+        .iter()
+        .map(|asked| query(tera, "claims.sql", &view, *asked))
+        .collect()
+}
+
+/// A query that several others have in them.
+fn query(tera: &tera::Tera, template: &str, view: &SpecView, asked: Asked) -> Result<String> {
+    let mut context = tera::Context::from_serialize(view)?;
+    // Who may be a member of the owner role: the one who installs, or has installed.
+    let me = match asked {
+        Asked::Installing => "ARRAY[current_user, session_user]".to_owned(),
+        _ => format!(
+            "ARRAY(SELECT c.installed_by FROM {}.control AS c)",
+            view.control
+        ),
+    };
+    context.insert("me", &me);
+    context.insert("installing", &(asked == Asked::Installing));
+    context.insert("brief", &(asked == Asked::Inside));
+    context.insert("accounts", &(asked == Asked::OfAccounts));
+    let sql = tera
+        .render(template, &context)
+        .with_context(|| format!("cannot render the template `{template}`"))?;
+    Ok(sql.trim_end().to_owned())
+}
+
+/// The names of what the files of a draft make, with the statements that do.
+fn made<'a>(draft: &'a [File], verb: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let statements = draft.iter().flat_map(|file| &file.statements);
+    statements.filter_map(move |it| Some((it.what.strip_prefix(verb)?, it.sql.as_str())))
+}
+
+/// The tables and views that the routines of MySQL and MariaDB read: those of the control database, and all of the
+/// application that the spec names.
+fn shadows(graph: &Graph, view: &SpecView, draft: &[File], dialect: Dialect) -> Vec<String> {
+    let made = ["create table ", "create view "]
+        .into_iter()
+        .flat_map(|verb| made(draft, verb));
+    let tables = graph.tables.iter().map(|table| &table.name);
+    let singles = view.rules.iter().filter_map(|rule| rule.single.as_ref());
+    let mut names: Vec<String> = tables
+        .map(|name| dialect.qualified(home(graph, dialect), name))
+        .chain(view.definitions.iter().map(|it| it.table.clone()))
+        .chain(view.referring.iter().cloned())
+        .chain(singles.flat_map(|single| single.references.iter().cloned()))
+        .chain(view.throttles.heartbeat.iter().map(|it| it.table.clone()))
+        .chain(made.map(|(name, _)| name.to_owned()))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
@@ -495,7 +635,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             });
         }
         probes.extend(step_probes(graph, purge, &view));
-        probes.extend(newest::probe(graph, rule, &view, dialect));
+        probes.extend(newest::probes(graph, rule, &view, dialect));
         probes.extend(last::probe(graph, rule, &view, &keys(purge.id_kind)));
         probes.extend(releases::probes(graph, purge, dialect, keys));
         for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
@@ -811,8 +951,8 @@ fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
     let mut hash = String::new();
     for chunk in chunks {
         let chunk_text = chunk.text.replace("@body@", &hash);
-        if let Some(body) = routine_body(Dialect::Postgres, &chunk_text) {
-            hash = body_fingerprint(Dialect::Postgres, body);
+        if let Some(text) = routine_text(Dialect::Postgres, &chunk_text) {
+            hash = body_fingerprint(Dialect::Postgres, &text);
         }
         text.push_str(&chunk_text);
         statements.push(Statement {
@@ -885,6 +1025,43 @@ pub fn routine_body(dialect: Dialect, sql: &str) -> Option<&str> {
         Dialect::Postgres => sql.split("$windrow$").nth(1),
         Dialect::Mysql | Dialect::Mariadb => Some(&sql[sql.find("\nBEGIN\n")? + 1..]),
     }
+}
+
+/// What is compared of a routine or event: its body, and on PostgreSQL before it how it is called, as the queries of
+/// `verify()` and `windrow diff` read it from the catalog.
+pub fn routine_text(dialect: Dialect, sql: &str) -> Option<String> {
+    let body = routine_body(dialect, sql)?;
+    if dialect != Dialect::Postgres {
+        return Some(body.to_owned());
+    }
+    let head = sql.split("$windrow$").next().unwrap_or_default();
+    let words: Vec<&str> = head
+        .lines()
+        .filter(|line| line.starts_with("LANGUAGE "))
+        .flat_map(str::split_whitespace)
+        .collect();
+    let mut settings: Vec<String> = head
+        .lines()
+        .filter_map(|line| line.strip_prefix("SET ")?.split_once(" = "))
+        .map(|(name, value)| format!("{name}={}", value.replace('\'', "")).to_lowercase())
+        .collect();
+    settings.sort();
+    let is = |word: &str| words.contains(&word);
+    let mut parts = vec![
+        match head.contains("REPLACE PROCEDURE ") {
+            true => "procedure",
+            false => "function",
+        },
+        match (is("IMMUTABLE"), is("STABLE")) {
+            (true, _) => "immutable",
+            (_, true) => "stable",
+            _ => "volatile",
+        },
+    ];
+    parts.extend(is("STRICT").then_some("strict"));
+    parts.push(if is("DEFINER") { "definer" } else { "invoker" });
+    parts.extend(settings.iter().map(String::as_str));
+    Some(format!("{}\n{body}", parts.join(" ")))
 }
 
 /// The first twelve hex digits of the SHA-256 of a body, as its comment names it and verify() computes it from the catalog.
@@ -962,18 +1139,37 @@ struct SpecView {
     owner_literal: String,
     operator_literal: String,
     auditor_literal: String,
-    /// What makes operators auditors, as a literal.
+    /// The login of the schedule on PostgreSQL.
+    login: String,
+    login_literal: String,
+    /// What makes operators auditors, and what takes all rights from the owner, as literals.
     grant_auditor: String,
+    /// What shows the owner the foreign keys of other databases, as a literal.
+    grant_references: String,
+    /// What verify() says where it is not granted, as a literal.
+    unseen: String,
+    revoke_all: String,
     /// Name of the lock that a run holds, as a literal.
     run_lock: String,
     /// What stands around a name that is a word of the server's language.
     q: &'static str,
     control_literal: String,
+    /// What looks for things of others under windrow's names: when it is installed, and later.
+    claims: String,
+    claims_now: String,
+    /// What looks for rights and constraints that are not as generated.
+    rights: String,
+    /// The names of the checks of the ledger, of its tables, and of those with a key, as literals.
+    constraints: Vec<String>,
+    ledger: Vec<String>,
+    keyed: Vec<String>,
     lock_class: i32,
     spec_literal: String,
     schema_comment: String,
     schema: String,
     schema_literal: String,
+    /// The bare name of the schema or database, as a literal.
+    schema_name: String,
     /// The schema where GRANT would take `_` and `%` for any sign.
     schema_pattern: String,
     zone: String,
@@ -997,6 +1193,8 @@ struct SpecView {
     /// The windows as the spec has them.
     windows_text: String,
     rules: Vec<RuleView>,
+    /// Each column that names files.
+    files: Vec<FileView>,
     /// Each setting that any rule has.
     settings: Vec<SettingView>,
     throttles: ThrottlesView,
@@ -1030,9 +1228,15 @@ struct SpecView {
     indexes_reversed: Vec<IndexView>,
     edges: Vec<OrphanView>,
     tables: Vec<TableView>,
-    /// The names of the tables whose rows go, as literals, and of all that the spec names, ignored ones among them.
+    /// The names of the tables whose rows go, as literals, and the tables themselves.
     going: Vec<String>,
-    known: Vec<String>,
+    going_tables: Vec<String>,
+    /// The names of the tables that the spec ignores, as literals between commas.
+    ignored: String,
+    /// What the spec says of foreign keys, of the columns of tables, and of both ends of edges.
+    known_keys: Vec<acting::KeyView>,
+    shapes: Vec<acting::ShapeView>,
+    ends: Vec<acting::EndsView>,
     /// The tables beside that say how long something is kept.
     definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
@@ -1049,6 +1253,8 @@ struct SpecView {
     archiving_first: String,
     /// What an auditor may read where that is not the whole control schema.
     readable: Vec<String>,
+    /// The tables and views that the routines read: a temporary table of that name would hide them.
+    shadows: Vec<String>,
     routines: Vec<String>,
     auditor_routines: Vec<String>,
     operator_routines: Vec<String>,
@@ -1230,7 +1436,7 @@ struct RuleView {
     /// Whether rows elsewhere let go of rows that go.
     lets_go: bool,
     /// The roots that stay whatever their age.
-    newest: Option<NewestView>,
+    newest: Vec<NewestView>,
     /// Whether a batch looks before it deletes whether something may keep rows: it needs to know that early.
     watches: bool,
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
@@ -1265,6 +1471,7 @@ struct RuleView {
     cutoff_now_default: String,
     cutoff_now_minimum: String,
     artifacts: Vec<ArtifactView>,
+    held: HeldView,
     /// Whether rows of a table are archived before they go, and the archive of the root table.
     archives: bool,
     archive: Option<ArchiveView>,
@@ -1385,6 +1592,13 @@ struct FieldView {
     value: String,
 }
 
+#[derive(PartialEq, Serialize)]
+struct FileView {
+    table: String,
+    table_literal: String,
+    path: String,
+}
+
 #[derive(Serialize)]
 struct OrphanView {
     literal: String,
@@ -1401,6 +1615,8 @@ struct OrphanView {
 struct TableView {
     name: String,
     table: String,
+    /// The table, as a literal to be looked up.
+    class: String,
     /// Whether rows of it go; others are only read.
     deleted: bool,
     /// The quoted columns that may be set, between commas.
@@ -1445,8 +1661,8 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         .iter()
         .map(|purge| rule_view(graph, purge, dialect))
         .collect();
-    let indexes: Vec<IndexView> = plan
-        .indexes
+    let indexes: Vec<IndexView> = plan::make(graph)
+        .indexes_for(dialect.facts().partial_indexes)
         .iter()
         .map(|index| index_view(graph, index, dialect))
         .collect();
@@ -1540,6 +1756,15 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         operator_routines.extend(of_operator.map(ToString::to_string));
     }
     let indexes_by_expression = indexes.iter().any(|index| index.expression);
+    let grant_references = format!(
+        "GRANT REFERENCES{} ON *.* TO {}",
+        if dialect == Dialect::Mariadb {
+            ", PROCESS"
+        } else {
+            ""
+        },
+        role("owner")
+    );
     SpecView {
         maria: dialect == Dialect::Mariadb,
         owner: role("owner"),
@@ -1548,15 +1773,27 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
         operator_literal: dialect.text(&role_name(dialect, &control, "operator")),
         auditor_literal: dialect.text(&role_name(dialect, &control, "auditor")),
+        login: role("schedule"),
+        login_literal: dialect.text(&role_name(dialect, &control, "schedule")),
         grant_auditor: dialect.text(&format!("GRANT {} TO {}", role("auditor"), role("operator"))),
+        grant_references: dialect.text(&grant_references),
+        unseen: dialect.text(&format!("foreign keys of their tables are not seen by the owner role: {grant_references}")),
+        revoke_all: dialect.text(&format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}", role("owner"))),
         run_lock: dialect.text(&run_lock(&control)),
         q: if dialect == Dialect::Postgres { "\"" } else { "`" },
         control_literal: dialect.text(&control),
+        claims: String::new(),
+        claims_now: String::new(),
+        rights: String::new(),
+        constraints: Vec::new(),
+        ledger: Vec::new(),
+        keyed: Vec::new(),
         lock_class: lock_class(&control),
         spec_literal: dialect.text(&graph.name),
         schema_comment: dialect.text(&format!("windrow: retention of {}. Everything in here is generated from the spec `{}`, except the rows.", graph.title, graph.name)),
         schema: dialect.ident(home(graph, dialect)),
         schema_pattern: dialect.ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
+        schema_name: dialect.text(home(graph, dialect)),
         schema_literal: match dialect {
             // A name to be cast to regnamespace.
             Dialect::Postgres => dialect.text(&dialect.ident(&graph.schema)),
@@ -1586,8 +1823,12 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         indexes,
         edges,
         going: deleted.iter().map(|id| dialect.text(&graph.table(*id).name)).collect(),
-        known: graph.tables.iter().map(|table| &table.name).chain(graph.ignored.iter().map(|ignored| &ignored.table)).map(|name| dialect.text(name)).collect(),
-        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
+        going_tables: deleted.iter().map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name)).collect(),
+        ignored: graph.ignored.iter().map(|ignored| dialect.text(&ignored.table)).collect::<Vec<_>>().join(", "),
+        known_keys: acting::keys(graph, dialect),
+        shapes: acting::shapes(graph, dialect),
+        ends: acting::ends(graph, dialect),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), class: dialect.text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
         referring: referring(graph, &tables)
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
@@ -1603,6 +1844,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         archiving_literals: archive::rules(graph, dialect),
         archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),
+        shadows: Vec::new(),
         routines: Vec::new(),
         auditor_routines,
         operator_routines,
@@ -1620,6 +1862,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),
         settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
+        files: files_view(graph, dialect),
         control,
     }
 }
@@ -1682,6 +1925,7 @@ fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
         .map(|name| TableView {
             name: escaped(dialect, name),
             table: dialect.qualified(home(graph, dialect), name),
+            class: dialect.text(&dialect.qualified(home(graph, dialect), name)),
             deleted: false,
             updates: String::new(),
         })
@@ -2178,7 +2422,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         steps,
         keeps: keeps::views(graph, purge, dialect),
         lets_go: !purge.releases.is_empty(),
-        newest: newest::view(rule, dialect),
+        newest: newest::views(graph, rule, dialect),
         twins,
         key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
         zoned: rule.end_time.kind == Kind::Timestamptz,
@@ -2187,6 +2431,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .iter()
             .map(|artifact| artifact_view(graph, rule, artifact, dialect))
             .collect(),
+        held: held::view(graph, purge.rule, rule, dialect),
         archives: !rule.archive.is_empty(),
         archive: archive::view(graph, rule, rule.root, dialect),
         by_end: by_end(rule),
@@ -2414,6 +2659,23 @@ fn artifact_view(
     }
 }
 
+/// The columns that name files, each once.
+fn files_view(graph: &Graph, dialect: Dialect) -> Vec<FileView> {
+    let mut files = Vec::new();
+    for artifact in graph.rules.iter().flat_map(|rule| &rule.artifacts) {
+        let name = &graph.table(artifact.table).name;
+        let file = FileView {
+            table: dialect.qualified(home(graph, dialect), name),
+            table_literal: dialect.text(name),
+            path: dialect.ident(&artifact.path),
+        };
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
 fn field_view(graph: &Graph, purge: &Purge, field: &ReportField, dialect: Dialect) -> FieldView {
     let position = |id: TableId| {
         purge
@@ -2590,7 +2852,7 @@ fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
 pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> {
     let graph = &graph.named_for(dialect);
     plan::make(graph)
-        .indexes
+        .indexes_for(dialect.facts().partial_indexes)
         .into_iter()
         .map(|need| {
             let view = index_view(graph, &need, dialect);
@@ -2638,6 +2900,10 @@ fn least_key(dialect: Dialect, kind: Kind) -> String {
         Kind::Smallint => "-32768",
         Kind::Integer => "-2147483648",
         Kind::Bigint => "-9223372036854775808",
+        // A text there, with dashes or without.
+        Kind::Uuid if dialect == Dialect::Mysql => "",
+        // The column may be a text without dashes, which has no room for them.
+        Kind::Uuid if dialect == Dialect::Mariadb => "00000000000000000000000000000000",
         Kind::Uuid => "00000000-0000-0000-0000-000000000000",
         Kind::Varchar => "",
         Kind::Timestamp | Kind::Timestamptz => "-infinity",
@@ -2679,7 +2945,7 @@ fn within_limit(dialect: Dialect, name: String) -> String {
     format!("{}_{hash}", &name[..end])
 }
 
-/// The class of the advisory locks of one control schema: 1 is the run, 2 the policies and holds.
+/// The class of the advisory locks of one control schema, by which a session says that its run goes on.
 fn lock_class(control: &str) -> i32 {
     let digest = Sha256::digest(control.as_bytes());
     i32::from_be_bytes([digest[0] & 0x7f, digest[1], digest[2], digest[3]])

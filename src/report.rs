@@ -345,7 +345,11 @@ pub fn status(document: &Value) -> String {
     }
     let count_of = |name: &str| count(number(document, name));
     let _ = writeln!(out, "policies   {} enabled", count_of("policies"));
-    let _ = writeln!(out, "holds      {}", count_of("holds"));
+    let absent = match document["absent_holds"].as_i64() {
+        None | Some(0) => String::new(),
+        Some(count) => format!(", {count} set without a row"),
+    };
+    let _ = writeln!(out, "holds      {}{absent}", count_of("holds"));
     let windows: Vec<&str> = list(document, "windows")
         .iter()
         .filter_map(Value::as_str)

@@ -141,6 +141,11 @@ pub struct Table {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub indexed: Vec<Text>,
+    /// Triggers of the application that fire on DELETE and are accepted, by name. They are code that windrow cannot account
+    /// for: whoever lists one has read what it does to each row that goes. Any other is a warning of `check --database`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["audit_deletions"])]
+    pub triggers: Vec<Text>,
 }
 
 /// What to purge: a root table, who is eligible, when, how much.
@@ -201,9 +206,9 @@ pub struct Rule {
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
     pub tables: Vec<Text>,
-    /// What one transaction of a rule by removal time takes.
+    /// What one transaction of a rule by removal time takes: whole families, where `tables` says to which one rows belong.
     #[serde(default)]
-    #[schemars(with = "Unit", extend("default" = "window"))]
+    #[schemars(with = "Unit", extend("default" = "family"))]
     pub unit: Option<Spanned<Unit>>,
     /// Foreign keys of other tables; a row that they name stays: `other_table: column -> table`.
     #[serde(default)]
@@ -231,9 +236,10 @@ pub struct Rule {
     #[schemars(with = "bool", extend("default" = false))]
     pub at_once: Option<Spanned<bool>>,
     /// What stays whatever its age: the newest roots of each group with their families, or the newest rows (`keep-last`).
+    /// Of families, an array of these keeps what any of them keeps.
     #[serde(default)]
-    #[schemars(with = "Keep")]
-    pub keep: Option<Spanned<Keep>>,
+    #[schemars(with = "Keeps")]
+    pub keep: Option<Spanned<Keeps>>,
     /// How long ended families are kept.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
@@ -285,11 +291,12 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// A window of time: every row goes when its own removal time has come. For families that share one.
-    #[default]
+    /// A window of time: every row goes when its own removal time has come, whether or not that of its root has. Cheaper, and
+    /// right only where all rows of a family share one.
     Window,
-    /// Whole families: they go when the removal time of their root has come, whatever that of their other rows is. What
-    /// belongs to no family goes by its own, in windows.
+    /// Whole families: they go when the removal time of their root has come, whatever that of their other rows is; no row goes
+    /// whose root is there and stays. What belongs to no family goes by its own time, in windows.
+    #[default]
     Family,
 }
 
@@ -377,8 +384,8 @@ pub struct Fallback {
     pub retention: Option<Spanned<Retention>>,
 }
 
-/// The newest rows of each group. Where families go, a group has one column and one that orders, and the newest roots stay
-/// with their families. A row without a group, or without a value that orders, is not among them.
+/// The newest rows of each group. Where families go, the newest roots stay with their families. A row in which one of the
+/// columns is NULL has no place in a group, and is not among them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -431,11 +438,13 @@ pub struct Stamp {
     )]
     pub from: Option<Text>,
     /// Which rows are those of one row of the root table alone, not of its whole family: `table: column` with the column
-    /// that names it, or `table: column -> other_table` where the row names one of another table of this list.
+    /// that names it, or `table: column -> other_table` where the row names one of another table of this list. Where such a
+    /// row names no root, it is of the family of that instance: for runs, holds, `purge` and stamps.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["task: instance_id", "comment: task_id -> task"])]
     pub own: Vec<Text>,
-    /// Tables whose rows share the removal time of the rows that name them, by the `parents` of these.
+    /// Tables whose rows share the removal time of the rows that name them, by the `parents` of these, and their family, if
+    /// neither names a root.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["blob"])]
     pub named: Vec<Text>,
@@ -641,6 +650,15 @@ pub enum Names {
     Many(Vec<Text>),
 }
 
+/// What stays of each group, in one way or in several.
+#[derive(Clone, Debug)]
+pub enum Keeps {
+    /// A single table.
+    One(Box<Keep>),
+    /// An array.
+    Many(Vec<Spanned<Keep>>),
+}
+
 /// Which tables of a rule have an archive.
 #[derive(Clone, Debug)]
 pub enum Archive {
@@ -781,6 +799,60 @@ impl<'de> Deserialize<'de> for Names {
             }
         }
         deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+/// The ways in which rows of a rule stay, each with its place.
+pub fn each_keep(keeps: &Spanned<Keeps>) -> Vec<Spanned<&Keep>> {
+    match keeps.get_ref() {
+        Keeps::One(keep) => vec![Spanned::new(keeps.span(), &**keep)],
+        Keeps::Many(keeps) => keeps
+            .iter()
+            .map(|keep| Spanned::new(keep.span(), keep.get_ref()))
+            .collect(),
+    }
+}
+
+impl<'de> Deserialize<'de> for Keeps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Keeps, D::Error> {
+        struct KeepsVisitor;
+        impl<'de> Visitor<'de> for KeepsVisitor {
+            type Value = Keeps;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(
+                    "a table like `{ newest = 1, per = \"dag_id varchar\", by = \"run_after timestamptz\" }`, or an array of these",
+                )
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keeps, A::Error> {
+                let keep = Keep::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Keeps::One(Box::new(keep)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Keeps, A::Error> {
+                let mut keeps = Vec::new();
+                while let Some(keep) = sequence.next_element()? {
+                    keeps.push(keep);
+                }
+                Ok(Keeps::Many(keeps))
+            }
+        }
+        deserializer.deserialize_any(KeepsVisitor)
+    }
+}
+
+impl JsonSchema for Keeps {
+    fn schema_name() -> Cow<'static, str> {
+        "Keeps".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let keep = generator.subschema_for::<Keep>();
+        json_schema!({
+            "description": "What stays of each group, in one way or in several.",
+            "anyOf": [
+                keep,
+                { "type": "array", "items": keep, "minItems": 1 },
+            ],
+        })
     }
 }
 

@@ -10,9 +10,16 @@ use crate::report::Report;
 use crate::system::{INSTALLED, System, digest, timed};
 use crate::{PAIRS, ROUNDS, data};
 
-/// Rows per CPU second beside the statements of the engine, and beside the limit.
-const ENGINE_BAR: f64 = 10.0;
+/// Rows per CPU second beside the statements of the engine, and in windows beside the limit.
+const ENGINE_BAR: f64 = 7.0;
 const LIMIT_BAR: f64 = 0.95;
+
+/// Rows per CPU second of whole families, which is what the spec says, beside windows of time: what it costs that no row goes
+/// whose root is there and stays, and that rows without a root go with their instance. 0.33 of 20,000 families, 0.54 of 2,000.
+const FAMILY_BAR: f64 = 0.28;
+
+/// The database of a spec with `unit = "window"`.
+const WINDOWS: &str = "windows";
 
 /// Families that stay for a hold, and rows per CPU second beside a run that holds none: each row is compared with the list.
 const HOLDS: i64 = 1_000;
@@ -86,13 +93,16 @@ fn engine(client: &mut Client, cutoff: &str) -> Result<()> {
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let mut system = System::open("camunda7", fill)?;
+    system.install(WINDOWS, "camunda7", |text| {
+        text.replace("[rules.history]\n", "[rules.history]\nunit = \"window\"\n")
+    })?;
     // The instant before which rows are due, in the engine's own clock.
     let cutoff = format!(
         "('{}'::timestamptz AT TIME ZONE 'UTC' - interval '1 hour')",
         system.as_of
     );
-    let (mut ours, mut limits, mut held, mut engines) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut windows, mut limits, mut held, mut engines) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut rows, mut batches, mut held_rows) = (0, 0, 0);
     let call = format!(
         "CALL {}.run('{}')",
@@ -114,6 +124,12 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
         let left = digest(&mut client, &TABLES)?;
         ours.push(times);
+
+        let mut client = system.fresh(WINDOWS)?;
+        let (times, _) = run(&mut client)?;
+        let same = digest(&mut client, &TABLES)?;
+        ensure!(left == same, "families left {left:?}, windows {same:?}");
+        windows.push(times);
 
         let mut client = system.fresh(INSTALLED)?;
         let script: String = TABLES
@@ -157,10 +173,12 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         }
     }
     report.variant(
-        &format!("removal time: windrow, {batches} batches"),
+        &format!("removal time: windrow, {batches} batches of whole families"),
         rows,
         &ours,
     );
+    let in_windows = "removal time: windrow, unit = \"window\"";
+    report.variant(in_windows, rows, &windows);
     let some_held = format!("removal time: windrow, {HOLDS} families on hold");
     report.variant(&some_held, held_rows, &held);
     let limit = "removal time: one DELETE per table, one transaction";
@@ -168,7 +186,14 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let engine = "removal time: the statements of Camunda's engine";
     report.variant(engine, rows, &engines);
     let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
-    report.ratio(limit, &cpu(&ours), &cpu(&limits), Some(LIMIT_BAR));
+    report.ratio(in_windows, &cpu(&ours), &cpu(&windows), Some(FAMILY_BAR));
+    report.ratio(limit, &cpu(&ours), &cpu(&limits), None);
+    report.ratio(
+        &format!("{limit}, in windows"),
+        &cpu(&windows),
+        &cpu(&limits),
+        Some(LIMIT_BAR),
+    );
     report.ratio(engine, &cpu(&ours), &cpu(&engines), Some(ENGINE_BAR));
     // What stays for a hold took no time to delete.
     let as_many = held_rows as f64 / rows as f64;

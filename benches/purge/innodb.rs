@@ -24,7 +24,9 @@ use windrow::sandbox::mysql::{Flavour, Settings};
 
 use crate::data::{self, TABLES, WITHOUT_SHARED_MEMBERS, families, statements};
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{Plan, QUIET, ROUNDS, Run, guard, observed, on_time, scale};
+use crate::{
+    CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, Run, guard, observed, on_time, scale,
+};
 
 /// Rows of a table at a time, in the loop and in pt-archiver.
 const CHUNK: usize = 1000;
@@ -118,7 +120,15 @@ struct Cost {
 /// Everything that the plan wants on one of the servers.
 pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     let families = families()?;
-    let own = ["limit", "statements", "workers", "flat", "live", "guard"];
+    let own = [
+        "limit",
+        "statements",
+        "workers",
+        "flat",
+        "live",
+        "guard",
+        "catalog",
+    ];
     if !own.into_iter().any(|part| plan.wants(part)) {
         return Ok(Report::titled(flavour.title()));
     }
@@ -142,7 +152,41 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
     if plan.wants("guard") {
         orphan_guard(&mut lab, &mut report)?;
     }
+    if plan.wants("catalog") {
+        catalog(&mut lab, &mut report)?;
+    }
     Ok(report)
+}
+
+/// What each batch takes for its two looks at the catalog, beside all that it does. A procedure calls them as a run does.
+fn catalog(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let mut shares = Vec::new();
+    for _ in 0..ROUNDS {
+        lab.fresh_on_one_core()?;
+        let run = lab.windrow()?;
+        let mut session = lab.connect()?;
+        let control = &lab.control;
+        session.execute("DROP PROCEDURE IF EXISTS bench.looks")?;
+        session.execute(&format!(
+            "CREATE PROCEDURE bench.looks() BEGIN
+                 DECLARE v_left integer DEFAULT {LOOKS};
+                 DECLARE v_changed boolean;
+                 WHILE v_left > 0 DO
+                     CALL {control}.take_tables();
+                     CALL {control}.look_again(0, false, v_changed);
+                     CALL {control}.look_again(0, true, v_changed);
+                     SET v_left = v_left - 1;
+                 END WHILE;
+             END"
+        ))?;
+        at_rest(&mut session)?;
+        let before = lab.server.cpu_seconds();
+        session.execute("CALL bench.looks()")?;
+        let look = (lab.server.cpu_seconds() - before) / f64::from(LOOKS);
+        shares.push(look / (run.cpu / run.batches as f64));
+    }
+    report.share(CATALOG, &shares, CATALOG_BAR);
+    Ok(())
 }
 
 /// A fresh copy of a history of so many families, for one run.

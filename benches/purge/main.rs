@@ -57,6 +57,14 @@ const FLAT_BAR: f64 = 1.1;
 /// The 99th percentile of a live load during a purge beside that without one.
 const LIVE_BAR: f64 = 4.0;
 
+/// How often the catalog is looked at to measure one look.
+const LOOKS: u32 = 500;
+
+const CATALOG: &str = "the locks and looks at the catalog";
+
+/// What they may take of a batch.
+const CATALOG_BAR: f64 = 0.03;
+
 /// How long the naive loop may take.
 const NAIVE_SECONDS: u64 = 60;
 
@@ -132,7 +140,9 @@ impl Plan {
 fn measure(plan: &Plan) -> Result<Report> {
     let families = data::families()?;
     // Some parts make data of their own.
-    let own = ["limit", "outbox", "workers", "flat", "live", "guard"];
+    let own = [
+        "limit", "outbox", "workers", "flat", "live", "guard", "catalog",
+    ];
     if !own.into_iter().any(|part| plan.wants(part)) {
         let mut report = Report::titled("PostgreSQL");
         others(plan, &mut report)?;
@@ -158,6 +168,9 @@ fn measure(plan: &Plan) -> Result<Report> {
     }
     if plan.wants("guard") {
         guard::measure(&mut lab, &mut report)?;
+    }
+    if plan.wants("catalog") {
+        catalog(&mut lab, &mut report)?;
     }
     others(plan, &mut report)?;
     Ok(report)
@@ -367,6 +380,27 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
     }
     report.workers(rows, &alone, &both);
     report.range("share of the second worker", &shares, 2);
+    Ok(())
+}
+
+/// What each batch takes for its table locks and its two looks at the catalog, beside all that it does.
+fn catalog(lab: &mut Lab, report: &mut Report) -> Result<()> {
+    let mut shares = Vec::new();
+    for _ in 0..ROUNDS {
+        lab.fresh(false)?;
+        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let run = windrow_run(lab, &mut worker, &mut reader)?;
+        let control = &lab.control;
+        let looks = format!(
+            "DO $$ BEGIN FOR i IN 1..{LOOKS} LOOP PERFORM {control}.take_tables(0); PERFORM {control}.look_again(0); PERFORM {control}.look_again(0); END LOOP; END $$"
+        );
+        let pid = backend(&mut worker)?;
+        let before = cpu_seconds(pid);
+        worker.batch_execute(&looks)?;
+        let look = (cpu_seconds(pid) - before) / f64::from(LOOKS);
+        shares.push(look / (run.cpu / run.batches as f64));
+    }
+    report.share(CATALOG, &shares, CATALOG_BAR);
     Ok(())
 }
 

@@ -89,6 +89,20 @@ impl Report {
         }
     }
 
+    /// What a part of each batch takes of its CPU, and how much that may be.
+    pub(crate) fn share(&mut self, what: &str, shares: &[f64], most: f64) {
+        let percent: Vec<f64> = shares.iter().map(|share| share * 100.0).collect();
+        self.range(&format!("{what}, % of a batch's CPU"), &percent, 1);
+        let share = median(&percent);
+        self.bar(
+            format!(
+                "{what} at most {:.0} % of a batch: {share:.1} %",
+                most * 100.0
+            ),
+            share <= most * 100.0,
+        );
+    }
+
     /// CPU and wall seconds of one worker and of two for the same rows.
     pub(crate) fn workers(&mut self, rows: i64, alone: &[(f64, f64)], both: &[(f64, f64)]) {
         let one = "one worker";

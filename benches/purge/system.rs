@@ -42,27 +42,39 @@ impl System {
             control: String::new(),
             as_of: String::new(),
         };
-        system.copy(STOCK, INSTALLED)?;
-        let path = format!("{}/specs/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(path).context("cannot read the spec")?;
-        let spec = spec::parse(&text).0.context("the spec is not TOML")?;
-        let (control, statements) =
-            data::statements_of(&graph::build(&spec, &text).0, Dialect::Postgres)?;
-        let mut client = system.connect(INSTALLED)?;
-        data::install(&mut client, &statements)?;
-        client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;
-        system.control = control;
-        system.as_of = client
+        system.install(INSTALLED, spec, |text| text)?;
+        system.as_of = system
+            .admin
             .query_one("SELECT clock_timestamp()::text", &[])?
             .get(0);
         Ok(system)
+    }
+
+    /// A further database with windrow installed, from a spec that may be changed.
+    pub(crate) fn install(
+        &mut self,
+        database: &str,
+        spec: &str,
+        change: impl FnOnce(String) -> String,
+    ) -> Result<()> {
+        self.copy(STOCK, database)?;
+        let path = format!("{}/specs/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = change(std::fs::read_to_string(path).context("cannot read the spec")?);
+        let spec = spec::parse(&text).0.context("the spec is not TOML")?;
+        let (control, statements) =
+            data::statements_of(&graph::build(&spec, &text).0, Dialect::Postgres)?;
+        let mut client = self.connect(database)?;
+        data::install(&mut client, &statements)?;
+        client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;
+        self.control = control;
+        Ok(())
     }
 
     /// A session in a warm copy of one of the databases; ends all sessions of the copy before.
     pub(crate) fn fresh(&mut self, of: &str) -> Result<Client> {
         self.copy(of, "run")?;
         let mut client = self.connect("run")?;
-        if of == INSTALLED {
+        if of != STOCK {
             client.batch_execute(&format!("CALL {}.arm()", self.control))?;
         }
         client.batch_execute(

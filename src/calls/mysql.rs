@@ -38,6 +38,7 @@ const HOLD: &[Field] = &[
     ("until", Instant),
     ("placed_by", Plain),
     ("placed_at", Instant),
+    ("absent", Truth),
 ];
 
 const SETTING: &[Field] = &[
@@ -187,6 +188,7 @@ pub(super) fn status() -> String {
         'policies', (SELECT COUNT(*) FROM {{w}}.policy WHERE enabled),
         'windows', (SELECT JSON_ARRAYAGG(h.written) FROM (SELECT o.written FROM {{w}}.open_hours AS o ORDER BY o.position) AS h),
         'holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE `until` IS NULL OR `until` > UTC_TIMESTAMP(6)),
+        'absent_holds', (SELECT COUNT(*) FROM {{w}}.hold WHERE absent AND (`until` IS NULL OR `until` > UTC_TIMESTAMP(6))),
         'artifacts_waiting', (SELECT COUNT(*) FROM {{w}}.artifact WHERE NOT given_up),
         'artifacts_given_up', (SELECT COUNT(*) FROM {{w}}.artifact WHERE given_up),
         'running', JSON_EXTRACT(COALESCE((SELECT JSON_ARRAYAGG(JSON_OBJECT(
@@ -263,6 +265,13 @@ pub(super) const SPEED: &str = "
 pub(super) const LOCK_INSTALL: &str =
     "SELECT IF(GET_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40)), 0), 'true', 'false')";
 
+// The user is for those to see who may see the processes of others.
+pub(super) const INSTALL_LOCK_HOLDER: &str = "
+    SELECT CAST(l.id AS CHAR), COALESCE(p.user, ''), ''
+    FROM (SELECT IS_USED_LOCK(CONCAT('windrow install ', LEFT(SHA2(?, 256), 40))) AS id) AS l
+    LEFT JOIN information_schema.processlist AS p ON p.id = l.id
+    WHERE l.id IS NOT NULL";
+
 pub(super) const OBJECTS: &str = "
 WITH control AS (SELECT ? AS name),
 routine AS (
@@ -298,6 +307,15 @@ SELECT 'column', CONCAT(c.table_name, '.', c.column_name), '', '', ''
 FROM information_schema.columns AS c
 JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type <> 'VIEW'
 JOIN control AS n ON n.name = c.table_schema";
+
+pub(super) const OVERLAPS: &str = "
+SELECT DISTINCT SUBSTRING_INDEX(SUBSTRING(p.GRANTEE, 2), '''@', 1), p.TABLE_NAME
+FROM information_schema.TABLE_PRIVILEGES AS p
+WHERE p.GRANTEE LIKE '''windrow|_%|_owner''@%' ESCAPE '|'
+  AND SUBSTRING_INDEX(SUBSTRING(p.GRANTEE, 2), '''@', 1) <> ?
+  AND p.TABLE_SCHEMA = ?
+  AND p.PRIVILEGE_TYPE = 'DELETE'
+ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "
 SELECT c.table_name

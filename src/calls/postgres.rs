@@ -24,6 +24,7 @@ pub(super) const STATUS: &str = "
         'policies', (SELECT count(*) FROM {w}.policy WHERE enabled),
         'windows', (SELECT jsonb_agg(h.written ORDER BY h.position) FROM {w}.open_hours h),
         'holds', (SELECT count(*) FROM {w}.hold WHERE until IS NULL OR until > now()),
+        'absent_holds', (SELECT count(*) FROM {w}.hold WHERE absent AND (until IS NULL OR until > now())),
         'artifacts_waiting', (SELECT count(*) FROM {w}.artifact WHERE NOT given_up),
         'artifacts_given_up', (SELECT count(*) FROM {w}.artifact WHERE given_up),
         'running', (SELECT coalesce(jsonb_agg(jsonb_build_object(
@@ -77,10 +78,27 @@ pub(super) const SPEED: &str = "
 pub(super) const CLAIM: &str =
     "SELECT artifact_id::text, host, path FROM {w}.claim_artifacts($1::int)";
 
+pub(super) const NAMED: &str =
+    "SELECT artifact_id::text, named_by FROM {w}.named_artifacts($1::jsonb)";
+
 pub(super) const FINISH: &str = "SELECT {w}.finish_artifact($1::bigint, $2)::text";
 
 pub(super) const LOCK_INSTALL: &str =
     "SELECT pg_try_advisory_lock(hashtext('windrow install'), hashtext($1))";
+
+// Of another user's session, pg_stat_activity shows the pid, the user and the application's name to everybody.
+pub(super) const INSTALL_LOCK_HOLDER: &str = "
+    SELECT a.pid::text, coalesce(a.usename, ''), coalesce(a.application_name, '')
+    FROM pg_locks AS l
+    JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory'
+      AND l.granted
+      AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+      AND l.classid::bigint = hashtext('windrow install')::bigint & 4294967295
+      AND l.objid::bigint = hashtext($1)::bigint & 4294967295
+      AND l.objsubid = 2
+    ORDER BY a.pid
+    LIMIT 1";
 
 pub(super) const UNFINISHED_INDEXES: &str = "
     SELECT quote_ident(n.nspname) || '.' || quote_ident(x.relname), x.relname,
@@ -97,7 +115,20 @@ WITH control AS (
     WHERE n.nspname = $1
 )
 SELECT
-    'routine', p.proname::text, p.prosrc,
+    'routine', p.proname::text,
+    -- How it is called stands before the body, as in what is generated.
+    pg_catalog.concat(
+        pg_catalog.concat_ws(
+            ' ',
+            CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+            CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+            CASE WHEN p.proisstrict THEN 'strict' END,
+            CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+            (SELECT pg_catalog.string_agg(pg_catalog.lower(s.setting), ' ' ORDER BY pg_catalog.lower(s.setting) COLLATE \"C\") FROM pg_catalog.unnest(p.proconfig) AS s(setting))
+        ),
+        pg_catalog.chr(10),
+        p.prosrc
+    ),
     coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), ''),
     -- The triggers of a function go with it.
     pg_catalog.format(
@@ -118,6 +149,20 @@ FROM pg_catalog.pg_class AS c
 JOIN control AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind = 'r'";
+
+pub(super) const OVERLAPS: &str = "
+SELECT DISTINCT r.rolname::text, c.relname::text
+FROM pg_catalog.pg_roles AS r
+JOIN pg_catalog.pg_namespace AS n ON n.nspname || '_owner' = r.rolname
+JOIN pg_catalog.pg_class AS k ON k.relnamespace = n.oid AND k.relname = 'control' AND k.relkind = 'r'
+JOIN pg_catalog.pg_namespace AS h ON h.nspname = $2
+JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.oid AND c.relkind IN ('r', 'p')
+CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
+WHERE pg_catalog.starts_with(r.rolname::text, 'windrow_')
+  AND r.rolname <> $1
+  AND a.grantee = r.oid
+  AND a.privilege_type = 'DELETE'
+ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "
 SELECT c.relname

@@ -1,20 +1,29 @@
 //! `artifacts`: the files that deleted rows named, removed by a command of the user's, one call for each file.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::root::Root;
+use self::template::Template;
 use super::{Exit, Session, show};
 use crate::calls::List;
 use crate::cli::{Artifacts, Drain, WithOutput};
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::report;
 use crate::ui::{Ui, counted};
 
+mod root;
+mod template;
+
 /// How many files are marked as being tried at once.
 const CLAIM: u32 = 50;
+
+/// How long the database's answer counts that no row names these files: a table without an index on the path is read from
+/// end to end for it.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Lists or removes files.
 pub(super) fn artifacts(command: &Artifacts, ui: &Ui) -> anyhow::Result<Exit> {
@@ -47,6 +56,11 @@ fn list(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
 
 fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
     let template = Template::parse(&args.command)?;
+    let root = args
+        .root
+        .as_deref()
+        .map(|folder| Root::new(folder, template.files))
+        .transpose()?;
     let mut session = Session::open(&args.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
     let (claim, finish) = (
@@ -61,19 +75,25 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
         if claimed.is_empty() {
             break;
         }
-        for row in claimed {
+        let files: Vec<File> = claimed.into_iter().map(File::of).collect();
+        let (mut named, mut asked) = (BTreeMap::new(), None::<Instant>);
+        for (at, File { id, host, path }) in files.iter().enumerate() {
             if interrupt::hit() {
                 break 'claims;
             }
-            let cell = |at: usize| row.get(at).cloned().flatten();
-            let (id, host, path) = (
-                cell(0).unwrap_or_default(),
-                cell(1),
-                cell(2).unwrap_or_default(),
-            );
-            let outcome = template
-                .words(host.as_deref(), &path)
-                .and_then(|words| call(&words, Duration::from_secs(args.timeout)));
+            if asked.is_none_or(|asked| asked.elapsed() > FRESH) {
+                named = still_named(&mut session, &files[at..])?;
+                asked = Some(Instant::now());
+            }
+            let outcome = match named.get(id) {
+                Some(table) => Err(format!("a row of `{table}` still names it")),
+                None => match &root {
+                    Some(root) => root.confine(path),
+                    None => Ok(path.clone()),
+                }
+                .and_then(|path| template.fill(host.as_deref(), &path))
+                .and_then(|words| call(&words, Duration::from_secs(args.timeout))),
+            };
             match outcome {
                 Ok(()) => removed += 1,
                 Err(ref error) => {
@@ -86,7 +106,7 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
             }
             session
                 .database
-                .query(&finish, &[Some(&id), outcome.err().as_deref()])?;
+                .query(&finish, &[Some(id), outcome.err().as_deref()])?;
             progress.set(
                 (removed + failed) as u64,
                 &format!("{removed} removed, {failed} failed"),
@@ -105,105 +125,39 @@ fn drain(args: &Drain, ui: &Ui) -> anyhow::Result<Exit> {
     Ok(if failed > 0 { Exit::Found } else { Exit::Clean })
 }
 
-/// A command in words with places for what a row names.
-struct Template(Vec<String>);
+/// A file of the outbox.
+struct File {
+    id: String,
+    host: Option<String>,
+    path: String,
+}
 
-impl Template {
-    fn parse(command: &str) -> anyhow::Result<Template> {
-        let refuse = |why: &str| {
-            Failure::new(format!("cannot use the command `{command}`"))
-                .caused_by(Failure::new(why))
-                .hint("write it like `ssh {host:name} rm -f -- {path:q}`")
-        };
-        let words = shell_words::split(command).map_err(|error| refuse(&error.to_string()))?;
-        if words.is_empty() {
-            return Err(refuse("it is empty").into());
+impl File {
+    fn of(row: Vec<Option<String>>) -> File {
+        let mut cells = row.into_iter();
+        let mut cell = || cells.next().flatten();
+        File {
+            id: cell().unwrap_or_default(),
+            host: cell(),
+            path: cell().unwrap_or_default(),
         }
-        if words[0].contains('{') {
-            return Err(refuse("its first word, the program, must not come from a row").into());
-        }
-        if !words
-            .iter()
-            .any(|word| word.contains("{path}") || word.contains("{path:q}"))
-        {
-            return Err(refuse("it names neither {path} nor {path:q}").into());
-        }
-        Ok(Template(words))
-    }
-
-    /// The words for one file. What a row says is data: it never becomes an option, a second word, or another folder.
-    fn words(&self, host: Option<&str>, path: &str) -> Result<Vec<String>, String> {
-        if path.is_empty() || path.contains('\0') {
-            return Err("the path is empty or has a zero byte".to_owned());
-        }
-        if path.split('/').any(|part| part == "..") {
-            return Err("the path goes up by `..`".to_owned());
-        }
-        let host = host.unwrap_or_default();
-        let needs_host = self
-            .0
-            .iter()
-            .any(|word| word.contains("{host}") || word.contains("{host:name}"));
-        let sound = |c: char| c.is_ascii_alphanumeric() || ".:-_[]".contains(c);
-        if needs_host && (host.is_empty() || host.starts_with('-') || !host.chars().all(sound)) {
-            return Err("the row names no sound host".to_owned());
-        }
-        if path.starts_with('-')
-            && self.0.iter().any(|word| word.starts_with("{path"))
-            && !self.0.iter().any(|word| word == "--")
-        {
-            return Err(
-                "the path starts with `-`, and the command has no `--` before it".to_owned(),
-            );
-        }
-        let quoted = shell_words::quote(path);
-        Ok(self
-            .0
-            .iter()
-            .map(|word| {
-                fill(
-                    word,
-                    &[
-                        ("{host:name}", host_name(host)),
-                        ("{host}", host),
-                        ("{path:q}", &quoted),
-                        ("{path}", path),
-                    ],
-                )
-            })
-            .collect())
     }
 }
 
-/// Replaces the places from left to right; what was put in is not looked at again.
-fn fill(word: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    let mut rest = word;
-    while let Some(first) = rest.chars().next() {
-        if let Some((place, value)) = values.iter().find(|(place, _)| rest.starts_with(place)) {
-            out += value;
-            rest = &rest[place.len()..];
-        } else {
-            out.push(first);
-            rest = &rest[first.len_utf8()..];
-        }
-    }
-    out
-}
-
-/// A host without its port: `10.0.0.7:1234`, `[::1]:1234`.
-fn host_name(host: &str) -> &str {
-    if let Some(address) = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.split(']').next())
-    {
-        return address;
-    }
-    // More than one colon is an IPv6 address without a port.
-    match host.split_once(':') {
-        Some((name, port)) if !port.contains(':') => name,
-        _ => host,
-    }
+/// The files of which a row that is there names the path, with the table.
+fn still_named(session: &mut Session, files: &[File]) -> anyhow::Result<BTreeMap<String, String>> {
+    let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
+    let rows = session.database.query(
+        &session.calls.named_artifacts(),
+        &[Some(&format!("[{}]", ids.join(",")))],
+    )?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| match &row[..] {
+            [Some(id), Some(table)] => Some((id.clone(), table.clone())),
+            _ => None,
+        })
+        .collect())
 }
 
 /// Calls a command and waits for it; what it says on stderr is the error.
@@ -255,61 +209,6 @@ fn call(words: &[String], limit: Duration) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(command: &str, host: Option<&str>, path: &str) -> Result<Vec<String>, String> {
-        Template::parse(command)
-            .map_err(|error| format!("{error:#}"))?
-            .words(host, path)
-    }
-
-    #[test]
-    fn what_a_row_says_stays_one_word() {
-        let path = "/logs/a b'; rm -rf $HOME {host}";
-        assert_eq!(
-            words("rm -f -- {path}", None, path),
-            Ok(vec![
-                "rm".to_owned(),
-                "-f".to_owned(),
-                "--".to_owned(),
-                path.to_owned()
-            ])
-        );
-        let far = words(
-            "ssh {host:name} rm -f -- {path:q}",
-            Some("10.0.0.7:1234"),
-            path,
-        )
-        .unwrap_or_default();
-        assert_eq!(far[1], "10.0.0.7");
-        assert_eq!(
-            shell_words::split(&far[5]).ok(),
-            Some(vec![path.to_owned()])
-        );
-    }
-
-    #[test]
-    fn what_is_no_host_or_path_is_refused() {
-        let ssh = "ssh {host} rm -f -- {path:q}";
-        for (host, path) in [
-            (Some("-oProxyCommand=sh"), "/a"),
-            (Some("a b"), "/a"),
-            (None, "/a"),
-            (Some("a"), ""),
-            (Some("a"), "/logs/../../etc/passwd"),
-        ] {
-            assert!(words(ssh, host, path).is_err(), "{host:?} {path}");
-        }
-        assert!(words("rm {path}", None, "-rf").is_err());
-        assert!(words("rm {file}", None, "/a").is_err());
-        assert!(words("{path}", None, "/bin/sh").is_err());
-        assert!(words("rm 'x {path}", None, "/a").is_err());
-    }
-
-    #[test]
-    fn a_host_may_have_a_port() {
-        let hosts = ["a:1", "a", "[::1]:1", "fe80::1"].map(host_name);
-        assert_eq!(hosts, ["a", "a", "::1", "fe80::1"]);
-    }
 
     #[test]
     fn a_command_is_judged_by_its_end_and_its_time() {

@@ -81,6 +81,13 @@ pub(super) fn compare(
     let mut catalog = database.catalog(render::home(graph, calls.dialect()))?;
     catalog.spell_like(&graph.names());
     let mut findings = fit::compare(graph, &catalog);
+    for claims in render::claims(graph, calls.dialect())? {
+        match database.query(&claims, &[]) {
+            Ok(rows) => findings.extend(fit::claimed(&rows)),
+            Err(error) if failure::is_denied(&error) => findings.push(fit::unseen_accounts()),
+            Err(error) => return Err(error),
+        }
+    }
     let mut planned = Vec::new();
     let mut denied = Vec::new();
     for probe in probes(graph, calls.dialect()) {

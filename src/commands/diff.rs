@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::{Exit, Session, bundle, show};
+use crate::bundle::Bundle;
 use crate::cli::WithOutput;
 use crate::drift::{self, Drift, Kind, State};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fit::{self, Severity};
 use crate::render;
 use crate::report;
@@ -33,6 +34,7 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let objects = session.calls.objects();
     let rows = session.database.query(objects, &[Some(&control)])?;
     let mut found = drift::compare(&bundle, dialect, &rows);
+    found.extend(deviations(&mut session, &bundle, ui)?);
     found.extend(outside(&mut session)?);
     let document = json!({
         "spec": session.graph.name,
@@ -57,6 +59,34 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
         ));
         Exit::Found
     })
+}
+
+/// What is installed as a body, and is another's or may be changed by others.
+fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
+    let mut found = Vec::new();
+    for query in &bundle.deviations {
+        let rows = match session.database.query(query, &[]) {
+            Ok(rows) => rows,
+            // On MySQL and MariaDB, accounts and their rights are rows of tables.
+            Err(error) if failure::is_denied(&error) => {
+                ui.note("this account may not read the accounts of the server: their rights are not compared");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        found.extend(rows.into_iter().map(|row| {
+            let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+            Drift {
+                kind: Kind::Right,
+                name: cell(0),
+                state: State::Other,
+                detail: format!("{}; {}", cell(1), cell(2)),
+                diff: String::new(),
+                statement: String::new(),
+            }
+        }));
+    }
+    Ok(found)
 }
 
 /// Drift among the application's tables: indexes that are gone, and what no longer fits the spec.

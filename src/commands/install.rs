@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::check::{compare, record, stops, summary};
-use super::{Exit, Session, bundle};
+use super::{Exit, Session, bundle, overlap};
 use crate::bundle::{Bundle, File, Statement};
 use crate::cli::Install;
 use crate::db::Server;
@@ -37,12 +37,21 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     {
         ui.note(&format!("{finding}\n"));
     }
+    if let Some(finding) = findings
+        .iter()
+        .find(|it| it.code == "foreign-claim" && it.severity == Severity::Error)
+    {
+        return Err(Failure::new(format!("{} {}", finding.object, finding.message))
+            .hint(format!("nothing is installed beside what somebody else may change, with `--force` neither: {}", finding.help))
+            .into());
+    }
     if stopping > 0 && !args.force {
         return Err(Failure::new(format!("the spec does not fit this database: {}", summary(&findings)))
             .hint("mend the spec or the database; `--force` installs anyway, and records what it overruled")
             .into());
     }
 
+    let joins = joins(&mut session, &bundle.control)?;
     add_columns(&mut session, &bundle, ui)?;
     let mut applied: Vec<&str> = Vec::new();
     for file in &files {
@@ -65,6 +74,9 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         let sql = session.calls.ask("record_forced_install");
         session.database.query(&sql, &[overruled.as_deref()])?;
     }
+    if joins {
+        leave(&mut session, &bundle.control)?;
+    }
     if stopping > 0 {
         ui.warning(
             "installed in spite of errors; they are recorded, and `windrow status` shows it",
@@ -74,12 +86,38 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         "`{}` is installed in {}",
         bundle.control, session.url
     ));
+    for overlap in overlap::overlaps(&mut session)? {
+        ui.warning(&format!("{}; {}", overlap.text(), overlap::HINT));
+    }
     next_steps(&mut session, args, ui);
     Ok(if stopping > 0 {
         Exit::Found
     } else {
         Exit::Clean
     })
+}
+
+/// Whether who installs becomes a member of the owner role on PostgreSQL only for that.
+fn joins(session: &mut Session, control: &str) -> anyhow::Result<bool> {
+    if session.server.dialect != Dialect::Postgres {
+        return Ok(false);
+    }
+    let owner = render::role_name(Dialect::Postgres, control, "owner");
+    let sql = "SELECT 1 FROM pg_catalog.pg_roles AS r WHERE r.rolname = $1 AND pg_catalog.pg_has_role(current_user, r.oid, 'USAGE')
+               UNION ALL SELECT 1 FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user AND r.rolsuper AND $1::text IS NOT NULL";
+    Ok(session.database.query(sql, &[Some(&owner)])?.is_empty())
+}
+
+/// Gives the membership back: roles belong to all databases of the server. Who has installed operates.
+fn leave(session: &mut Session, control: &str) -> anyhow::Result<()> {
+    let role = |suffix| {
+        let name = render::role_name(Dialect::Postgres, control, suffix);
+        Dialect::Postgres.ident(&name)
+    };
+    let (operator, owner) = (role("operator"), role("owner"));
+    session.database.execute(&format!(
+        "GRANT {operator} TO CURRENT_USER; REVOKE {owner} FROM CURRENT_USER"
+    ))
 }
 
 /// Adds the columns that the tables of an earlier version lack, before the files: CREATE TABLE IF NOT EXISTS leaves a table
@@ -214,11 +252,27 @@ fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
     if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
         return Ok(());
     }
-    Err(Failure::new(format!(
+    // The lock is free for every login: who holds it need not be an installation.
+    let rows = session
+        .database
+        .query(&session.calls.install_lock_holder(), &[Some(control)])?;
+    let failure = Failure::new(format!(
         "another installation of `{control}` is in progress"
-    ))
-    .hint("wait for it to end")
-    .into())
+    ));
+    let Some(row) = rows.first() else {
+        return Err(failure.hint("it has just ended: try again").into());
+    };
+    let told = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+    let mut holder = format!("session {}", told(0));
+    for (what, value) in [("user", told(1)), ("application", told(2))] {
+        if !value.is_empty() {
+            holder += &format!(", {what} `{value}`");
+        }
+    }
+    Err(failure
+        .detail(format!("the lock of an installation is held by {holder}"))
+        .hint("wait for it to end; where that session installs nothing, end it")
+        .into())
 }
 
 fn apply(session: &mut Session, file: &File, ui: &Ui) -> anyhow::Result<()> {

@@ -1,10 +1,15 @@
 //! `policy`, `hold`, `settings`, `window`, `arm`, `pause`, `resume`: what people decide, kept in the control schema.
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
 
-use super::{Exit, Session, options, show};
-use crate::calls::List;
-use crate::cli::{Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
+use serde_json::{Map, Value, json};
+
+use super::{Exit, Session, calls, load, options, overlap, show};
+use crate::calls::{Calls, List};
+use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
+use crate::failure::Failure;
+use crate::graph::Graph;
+use crate::render;
 use crate::report;
 use crate::ui::{Ui, retention};
 
@@ -67,39 +72,175 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
                 ("until", "until"),
                 ("placed", "placed_at"),
                 ("by", "placed_by"),
+                ("absent", "absent"),
                 ("reason", "reason"),
             ];
             list(args, List::Hold, &columns, ui)
         }
         Hold::Set(args) => {
             let document = options([
-                ("rule", args.rule.clone().map(Value::from)),
                 ("key", Some(args.key.clone().into())),
                 ("reason", Some(args.reason.clone().into())),
                 ("until", args.until.clone().map(Value::from)),
+                ("even_if_absent", args.even_if_absent.then_some(true.into())),
             ]);
-            set(
-                &args.on,
-                "set_hold",
-                document.into(),
-                &format!("family `{}` is on hold", args.key),
-                ui,
-            )
+            let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
+            for (rule, hold) in holds.each("set_hold", &document, ui)? {
+                if hold["absent"] == true {
+                    ui.warning(&format!(
+                        "{rule} has no row with the key `{}` now: the hold keeps one that comes",
+                        args.key
+                    ));
+                }
+                let key = hold["key"].as_str().unwrap_or(&args.key);
+                ui.note(&format!("family `{key}` is on hold for {rule}"));
+            }
+            Ok(Exit::Clean)
         }
         Hold::Release(args) => {
-            let document = options([
-                ("rule", args.rule.clone().map(Value::from)),
-                ("key", Some(args.key.clone().into())),
-            ]);
-            set(
-                &args.on,
-                "release_hold",
-                document.into(),
-                &format!("family `{}` is released", args.key),
-                ui,
-            )
+            let document = options([("key", Some(args.key.clone().into()))]);
+            let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
+            for (rule, hold) in holds.each("release_hold", &document, ui)? {
+                let key = hold["key"].as_str().unwrap_or(&args.key);
+                ui.note(&format!("family `{key}` is released for {rule}"));
+            }
+            Ok(Exit::Clean)
         }
     }
+}
+
+/// The rules for which a family is held or released: that of the spec, and those of other specs over the same root table.
+struct Holds {
+    session: Session,
+    /// The rule that was named, if any; the database finds the only one.
+    rule: Option<String>,
+    others: Vec<(Calls, String, String)>,
+}
+
+impl Holds {
+    fn open(
+        on: &OnDatabase,
+        rule: Option<&str>,
+        also: &[PathBuf],
+        ui: &Ui,
+    ) -> anyhow::Result<Holds> {
+        let mut session = Session::open(on, ui)?;
+        let dialect = session.server.dialect;
+        let graph = session.graph.named_for(dialect);
+        let root = root_of(&graph, rule);
+        let mut others = Vec::new();
+        for path in also {
+            let other = load(path, ui)?.named_for(dialect);
+            let refuse = |why: String| {
+                Failure::new(format!("cannot hold for `{}` as well", path.display()))
+                    .caused_by(Failure::new(why))
+            };
+            let Some(root) = root else {
+                return Err(refuse(format!("`{}` has several rules", graph.name))
+                    .hint("name one with `--rule`")
+                    .into());
+            };
+            let calls = calls(&other, dialect)?;
+            let rules: Vec<&str> = other
+                .rules
+                .iter()
+                .filter(|rule| other.table(rule.root).name == root)
+                .map(|rule| rule.name.as_str())
+                .collect();
+            if rules.is_empty() || render::home(&other, dialect) != render::home(&graph, dialect) {
+                return Err(
+                    refuse(format!("none of its rules has the root table `{root}`"))
+                        .hint("a hold names a row of a rule's root table")
+                        .into(),
+                );
+            }
+            for rule in rules {
+                others.push((calls.clone(), rule.to_owned(), other.name.clone()));
+            }
+        }
+        // Another installation goes on with what is held here only.
+        if let Some(root) = root {
+            for found in overlap::overlaps(&mut session)? {
+                let bound = |(calls, ..): &(Calls, String, String)| {
+                    found.owner == render::role_name(dialect, calls.name(), "owner")
+                };
+                if found.tables.iter().any(|table| table == root) && !others.iter().any(bound) {
+                    ui.warning(&format!("{}; {}", found.text(), overlap::HINT));
+                }
+            }
+        }
+        Ok(Holds {
+            session,
+            rule: rule.map(str::to_owned),
+            others,
+        })
+    }
+
+    /// Calls a routine for each of them, for all or for none; answers what each is called, and what it answered.
+    fn each(
+        mut self,
+        routine: &str,
+        options: &Map<String, Value>,
+        ui: &Ui,
+    ) -> anyhow::Result<Vec<(String, Value)>> {
+        let calls = self.session.calls.clone();
+        let first = (calls, self.rule.take(), self.session.graph.name.clone());
+        let others = self.others.drain(..);
+        let all: Vec<(Calls, Option<String>, String)> = std::iter::once(first)
+            .chain(others.map(|(calls, rule, spec)| (calls, Some(rule), spec)))
+            .collect();
+        let together = all.len() > 1;
+        if together {
+            self.session.database.execute("BEGIN")?;
+        }
+        let mut answers = Vec::new();
+        for (calls, rule, spec) in all {
+            let mut options = options.clone();
+            if let Some(rule) = rule {
+                options.insert("rule".to_owned(), rule.into());
+            }
+            let sql = calls.ask(routine);
+            let answer = self
+                .session
+                .document(&sql, &[Some(&Value::from(options).to_string())]);
+            match answer {
+                Ok(answer) => {
+                    let rule = answer["rule"].as_str().unwrap_or_default();
+                    answers.push((format!("rule `{rule}` of `{spec}`"), answer));
+                }
+                Err(error) => {
+                    if together {
+                        self.session.database.execute("ROLLBACK")?;
+                        ui.warning(&format!("nothing is changed: `{spec}` refused"));
+                    }
+                    return Err(
+                        if format!("{error:#}").contains("has no row with the key") {
+                            Failure::new("nothing is held")
+                            .caused_by(error)
+                            .hint("look at the key and at `--rule`; `--even-if-absent` stores the hold all the same")
+                            .into()
+                        } else {
+                            error
+                        },
+                    );
+                }
+            }
+        }
+        if together {
+            self.session.database.execute("COMMIT")?;
+        }
+        Ok(answers)
+    }
+}
+
+/// The root table of the rule that is named, or of the only one.
+fn root_of<'a>(graph: &'a Graph, rule: Option<&str>) -> Option<&'a str> {
+    let rule = match (rule, &graph.rules[..]) {
+        (None, [rule]) => Some(rule),
+        (None, _) => None,
+        (Some(name), rules) => rules.iter().find(|rule| rule.name == name),
+    };
+    rule.map(|rule| graph.table(rule.root).name.as_str())
 }
 
 /// Settings: every limit, and what overrides it.
@@ -182,12 +323,21 @@ pub(super) fn window(command: &Window, ui: &Ui) -> anyhow::Result<Exit> {
 }
 
 /// Allows runs to delete.
-pub(super) fn arm(args: &OnDatabase, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(args, ui)?;
-    session.database.query(&session.calls.order("arm"), &[])?;
+pub(super) fn arm(args: &Arm, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut session = Session::open(&args.on, ui)?;
+    let until_restart = args.until.is_some();
+    session
+        .database
+        .query(&session.calls.arm(until_restart), &[])?;
     ui.note(&format!(
-        "armed: runs of `{}` delete from now on in {}",
-        session.graph.name, session.url
+        "armed: runs of `{}` delete from now on in {}{}",
+        session.graph.name,
+        session.url,
+        if until_restart {
+            ", until the server restarts"
+        } else {
+            ""
+        }
     ));
     Ok(Exit::Clean)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Exit, Session, show};
+use super::{Exit, Session, overlap, show};
 use crate::cli::{History, WithOutput};
 use crate::report;
 use crate::ui::Ui;
@@ -18,6 +18,17 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
         }
         if let Some(checks) = document["checks"].as_array_mut() {
             checks.push(check);
+        }
+    }
+    for found in overlap::overlaps(&mut session)? {
+        if let Some(checks) = document["checks"].as_array_mut() {
+            checks.push(json!({
+                "check": "overlap",
+                "object": found.owner,
+                "severity": "notice",
+                "count": found.tables.len(),
+                "detail": format!("{}; {}", found.text(), overlap::HINT),
+            }));
         }
     }
     show(ui, args.output, &document, report::verify);

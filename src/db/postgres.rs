@@ -485,6 +485,8 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
             row_bytes: number(&row, 6),
             table_bytes: number(&row, 7),
             index_bytes: number(&row, 8),
+            rules: list(&row, 9),
+            children: list(&row, 10),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -498,6 +500,8 @@ fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog
                 default: row.get(4).cloned().flatten(),
                 identity: truth(&row, 5),
                 generated: truth(&row, 6),
+                collation: row.get(7).cloned().flatten(),
+                nondeterministic: truth(&row, 8),
                 ..CatalogColumn::default()
             });
         }
@@ -569,7 +573,12 @@ const TABLES: &str = "
              WHERE i.inhrelid = c.oid AND c.relispartition),
            c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_get_userbyid(c.relowner),
            c.relpages * b.size, (c.relpages + coalesce((SELECT t.relpages FROM pg_class t WHERE t.oid = c.reltoastrelid), 0)) * b.size,
-           (SELECT coalesce(sum(x.relpages), 0)::bigint FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid) * b.size
+           (SELECT coalesce(sum(x.relpages), 0)::bigint FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid) * b.size,
+           (SELECT json_agg(r.rulename ORDER BY r.rulename) FROM pg_rewrite r
+             WHERE r.ev_class = c.oid AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A'))::text,
+           (SELECT json_agg(CASE WHEN cn.nspname = $1 THEN h.relname::text ELSE cn.nspname || '.' || h.relname END ORDER BY cn.nspname, h.relname)
+              FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = h.relnamespace
+             WHERE i.inhparent = c.oid AND c.relkind = 'r')::text
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
@@ -577,10 +586,12 @@ const TABLES: &str = "
 
 const COLUMNS: &str = "
     SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-           pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> ''
+           pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
+           o.collname, coalesce(NOT o.collisdeterministic, false)
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_collation o ON o.oid = a.attcollation
     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     ORDER BY c.relname, a.attnum";
@@ -601,6 +612,7 @@ const INDEXES: &str = "
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     ORDER BY c.relname, x.relname";
 
+// A partition counts as its table, on both ends. The columns of SET NULL (...) came with PostgreSQL 15.
 const FOREIGN_KEYS: &str = "
     SELECT k.conname, tn.nspname || '.' || t.relname,
            (SELECT json_agg(a.attname ORDER BY u.n) FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
@@ -610,10 +622,12 @@ const FOREIGN_KEYS: &str = "
               JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum)::text,
            CASE k.confdeltype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL'
                               WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
+           || coalesce((SELECT ' (' || string_agg(a.attname, ', ' ORDER BY a.attname) || ')' FROM pg_attribute a
+                         WHERE a.attrelid = k.conrelid AND to_jsonb(k) -> 'confdelsetcols' @> to_jsonb(a.attnum)), '')
     FROM pg_constraint k
-    JOIN pg_class t ON t.oid = k.conrelid
+    JOIN pg_class t ON t.oid = coalesce(pg_partition_root(k.conrelid), k.conrelid)
     JOIN pg_namespace tn ON tn.oid = t.relnamespace
-    JOIN pg_class f ON f.oid = k.confrelid
+    JOIN pg_class f ON f.oid = coalesce(pg_partition_root(k.confrelid), k.confrelid)
     JOIN pg_namespace fn ON fn.oid = f.relnamespace
     WHERE k.contype = 'f' AND k.conparentid = 0 AND $1 IN (tn.nspname, fn.nspname)
     ORDER BY 2, 1";

@@ -150,8 +150,8 @@ pub const SYSTEMS: [System; 4] = [
                 "a run that has been running for months: refused",
             ),
             (
-                "setting set SPEC --rule task_state fallback_retention 2592000",
-                "task state without an expiry goes 30 days after its last change",
+                "preview SPEC --rule tries",
+                "all but the last three earlier tries of each task",
             ),
         ],
         scripts: |dialect| match dialect {

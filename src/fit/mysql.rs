@@ -1,9 +1,9 @@
-//! What only MySQL and MariaDB can get wrong: engines, collations, signs, actions of foreign keys, the binary log.
+//! What only MySQL and MariaDB can get wrong: engines, collations, signs, the binary log.
 
 use super::{Finding, error, notice, warning};
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
-use crate::graph::{Action, Edge, Graph, Kind, Single, Table};
+use crate::graph::{Edge, Graph, Kind, Single, Table};
 
 /// Adds what these servers make of the tables.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
@@ -15,7 +15,6 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         storage(catalog, table, live, found);
         edges(graph, catalog, table, live, found);
         columns(graph, table, live, found);
-        actions(graph, catalog, table, live, found);
     }
     needs(graph, catalog, found);
 }
@@ -223,56 +222,6 @@ fn columns(graph: &Graph, table: &Table, live: &CatalogTable, found: &mut Vec<Fi
                     .help("make sure that it has an index where the spec needs one"),
             );
         }
-    }
-}
-
-/// What a foreign key does by itself when a row of the table goes.
-fn actions(
-    graph: &Graph,
-    catalog: &Catalog,
-    table: &Table,
-    live: &CatalogTable,
-    found: &mut Vec<Finding>,
-) {
-    for key in &live.referenced_by {
-        if !["CASCADE", "SET NULL", "SET DEFAULT"].contains(&key.on_delete.as_str()) {
-            continue;
-        }
-        let name = key
-            .table
-            .strip_prefix(&catalog.schema)
-            .and_then(|rest| rest.strip_prefix('.'))
-            .unwrap_or(&key.table);
-        let covered = graph.tables.iter().find(|table| table.name == name);
-        let ignored = graph.ignored.iter().any(|ignored| ignored.table == name);
-        // Any other table is told as one that the spec does not list.
-        if covered.is_none() && !ignored {
-            continue;
-        }
-        let edge = covered.and_then(|child| {
-            child.edges.iter().find(|edge| {
-                key.columns.join(", ") == edge.columns()
-                    && graph.table(edge.parent).name == table.name
-            })
-        });
-        let mut links = graph.links_within(name);
-        let linked =
-            name == table.name && links.any(|link| key.columns == [link.parent.name.as_str()]);
-        let object = format!("{name}.{}", key.columns.join("_"));
-        let message = format!(
-            "the foreign key `{}` to `{}` does ON DELETE {}",
-            key.name, table.name, key.on_delete
-        );
-        let action = edge.map(|edge| edge.action);
-        found.push(match action.or(linked.then_some(Action::Delete)) {
-            Some(Action::SetNull) => notice("cascade", &object, message)
-                .help("windrow sets the columns to NULL first, so that nothing is left for it"),
-            Some(Action::Delete | Action::Restrict) => notice("cascade", &object, message)
-                .help("windrow deletes these rows first, counted, so that nothing is left for it"),
-            None => warning("cascade", &object, message).help(
-                "what it does is not counted, fires no trigger, and on MariaDB is not in the binary log: make the column an edge, or the key RESTRICT",
-            ),
-        });
     }
 }
 

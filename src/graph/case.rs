@@ -62,6 +62,8 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
         key,
         unique,
         indexed,
+        // Triggers are named as whoever made them wrote them.
+        triggers: _,
         edges,
     } = table;
     let mut found = vec![name];
@@ -145,14 +147,15 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         found.extend([&mut parent.name, &mut child.name]);
     }
     found.extend(of_retention(retention));
-    if let Some(newest) = newest {
+    for newest in newest {
         let Newest {
             count: _,
             per,
             by,
             of,
         } = newest;
-        found.extend([&mut per.name, &mut by.name]);
+        found.extend(of_columns(per));
+        found.extend(of_columns(by));
         found.extend(of_conditions(of));
     }
     for artifact in artifacts {
@@ -324,7 +327,7 @@ end_time = "ended_ else changed_"
 hierarchy = ["link_: upper_id_ -> lower_id_", "root_: above_id_ -> id_"]
 artifacts = [{ table = "part_", host = "host_", path = "path_" }]
 retention = { per = "shop_", from = "kinds_: id_ -> keep_ days" }
-keep = { newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }
+keep = [{ newest = 1, per = "group_", by = "begun_", of = { sort_ = 3 } }, { newest = 2, per = ["group_", "kind_"], by = ["day_", "turn_ integer"] }]
 [rules.lasting]
 strategy = "end-time"
 root = "root_"

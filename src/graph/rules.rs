@@ -161,10 +161,7 @@ fn rule(
         conditions(written.get_ref(), diagnostics)
     });
     let retention = retention::retention(text, name, rule.retention.as_ref(), diagnostics);
-    let newest = rule
-        .keep
-        .as_ref()
-        .and_then(|keep| newest(text, name, keep, diagnostics));
+    let newest = newest(text, name, rule, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let order = root.map_or(Vec::new(), |root| tables.order(root));
     check_keepers(name, &order, tables, diagnostics);
@@ -423,7 +420,7 @@ fn time_column(
 }
 
 /// Tells what is missing in `keep`.
-fn check_keep(rule: &Text, written: &Spanned<spec::Keep>, diagnostics: &mut Vec<Diagnostic>) {
+fn check_keep(rule: &Text, written: &Spanned<&spec::Keep>, diagnostics: &mut Vec<Diagnostic>) {
     let keep = written.get_ref();
     let fields = [
         (
@@ -446,42 +443,66 @@ fn check_keep(rule: &Text, written: &Spanned<spec::Keep>, diagnostics: &mut Vec<
     check_there(&what, written.span(), &fields, diagnostics);
 }
 
+/// What stays as the newest of its group, in each of the ways that are written.
 fn newest(
     text: &str,
+    name: &Text,
+    rule: &spec::Rule,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Newest> {
+    let Some(written) = &rule.keep else {
+        return Vec::new();
+    };
+    let keeps = spec::each_keep(written);
+    if keeps.is_empty() {
+        diagnostics.push(Diagnostic::error(
+            "empty-condition",
+            written.span(),
+            format!(
+                "`keep` of rule `{}` keeps nothing",
+                name.get_ref().escape_debug()
+            ),
+            "list at least one group, or remove `keep`",
+        ));
+    }
+    keeps
+        .iter()
+        .filter_map(|keep| newest_of(text, name, keep, diagnostics))
+        .collect()
+}
+
+fn newest_of(
+    text: &str,
     rule: &Text,
-    written: &Spanned<spec::Keep>,
+    written: &Spanned<&spec::Keep>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Newest> {
     check_keep(rule, written, diagnostics);
     let keep = written.get_ref();
-    let mut column = |written: &Option<Spanned<spec::Names>>, default: Kind| {
-        let listed = spec::each(written.as_ref()?);
-        let [one] = listed.as_slice() else {
-            diagnostics.push(Diagnostic::error(
-                "field-of-other-strategy",
-                written.as_ref()?.span(),
-                "families are grouped by one column, and ordered by one",
-                "name one column; several are for `keep-last`, where rows go one by one",
-            ));
-            return None;
-        };
-        let read = grammar::column(text, one)
-            .map_err(|diagnostic| diagnostics.push(*diagnostic))
-            .ok()?;
-        names::column(&read, default, diagnostics)
+    let mut seen = Vec::new();
+    let mut columns = |written: &Option<Spanned<spec::Names>>, default| {
+        let written = spec::each(written.as_ref()?);
+        single::columns(text, &written, default, &mut seen, diagnostics)
     };
     let (per, by) = (
-        column(&keep.per, Kind::Bigint),
-        column(&keep.by, Kind::Timestamp),
+        columns(&keep.per, Kind::Bigint),
+        columns(&keep.by, Kind::Timestamp),
     );
     let of = conditions(&keep.of, diagnostics);
     keep.newest.as_ref()?;
-    Some(Newest {
-        count: names::count(keep.newest.as_ref(), 1, 1..=1_000, diagnostics),
-        per: per?,
-        by: by?,
-        of,
-    })
+    let count = names::count(keep.newest.as_ref(), 1, 1..=1_000, diagnostics);
+    let (per, by) = (per?, by?);
+    for (field, columns) in [("per", &per), ("by", &by)] {
+        if columns.is_empty() {
+            diagnostics.push(Diagnostic::error(
+                "empty-condition",
+                written.span(),
+                format!("`{field}` has no columns"),
+                "name at least one",
+            ));
+        }
+    }
+    (!per.is_empty() && !by.is_empty()).then_some(Newest { count, per, by, of })
 }
 
 fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {

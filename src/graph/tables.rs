@@ -122,6 +122,11 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             key: key.unwrap_or_default(),
             unique: uniques(text, table, diagnostics),
             indexed: Vec::new(),
+            triggers: table
+                .triggers
+                .iter()
+                .map(|name| name.get_ref().clone())
+                .collect(),
             edges: Vec::new(),
         });
         resolved.spans.push(name_span);

@@ -66,7 +66,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         });
     }
     probes.extend(step_probes(graph, purge, &view, dialect));
-    probes.extend(newest::probe(graph, rule, &view, dialect));
+    probes.extend(newest::probes(graph, rule, &view, dialect));
     probes.extend(releases::mysql_probes(graph, purge, dialect));
     for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
         let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));

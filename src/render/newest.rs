@@ -5,78 +5,181 @@ use serde::Serialize;
 use super::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Condition, Graph, Rule};
+use crate::graph::{Column, Condition, Graph, Kind, Newest, Rule};
 use crate::plan;
 
-/// How the newest roots of a group are found.
+/// How the newest roots of a group are found: `i` is a root that is asked about, `n` a row that may be newer, `l` the last
+/// one that stays, `g` and `c` are groups and roots by number.
 #[derive(Serialize)]
 pub(super) struct NewestView {
+    /// Tells it from the others of the rule.
+    number: usize,
     count: i64,
     /// How many newer ones are passed over to find the last one that stays.
     offset: i64,
-    per: String,
-    per_name: String,
+    group_name: String,
     /// Whether the groups are the scopes of the policies.
     of_scope: bool,
-    by: String,
+    /// That row `n` is of the group of the root, of the numbered group, of the scope; that `l` is of that of `c`.
+    same_as_i: Vec<String>,
+    same_as_g: Vec<String>,
+    same_as_scope: Vec<String>,
+    last_of_c: Vec<String>,
+    /// That root `i` has no place in a group, and that it has one; that row `n` has one in its own.
+    placeless: Vec<String>,
+    placed: Vec<String>,
+    ordered: Vec<String>,
+    /// The group and the order of root `i` by number; the groups alone.
+    taken: String,
+    groups_of_c: String,
+    groups_of_g: String,
+    /// The place in a group: what orders, and the key.
+    place_of_i: String,
+    place_of_n: String,
+    place_of_c: String,
+    place_of_l: String,
+    columns_of_l: String,
+    known: String,
+    /// From the end.
+    order: String,
     /// Which rows `i` count among the roots, and which rows `n` do at all.
     of: Vec<String>,
     counted_of_i: Vec<String>,
     counted: Vec<String>,
 }
 
-pub(super) fn view(rule: &Rule, dialect: Dialect) -> Option<NewestView> {
-    let newest = rule.newest.as_ref()?;
+pub(super) fn views(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<NewestView> {
+    let newest = rule.newest.iter().enumerate();
+    newest
+        .map(|(at, newest)| view(graph, rule, at + 1, newest, dialect))
+        .collect()
+}
+
+fn view(
+    graph: &Graph,
+    rule: &Rule,
+    number: usize,
+    newest: &Newest,
+    dialect: Dialect,
+) -> NewestView {
     let of = |row: &str, conditions: &[Condition]| -> Vec<String> {
         let conditions = conditions.iter();
         conditions
             .map(|condition| dialect.condition_of(row, condition))
             .collect()
     };
+    let idents = |columns: &[Column]| -> Vec<String> {
+        let columns = columns.iter();
+        columns.map(|column| dialect.ident(&column.name)).collect()
+    };
+    let (per, by) = (idents(&newest.per), idents(&newest.by));
+    let key = dialect.ident(&graph.table(rule.root).key[0].name);
+    let place: Vec<&String> = by.iter().chain([&key]).collect();
+    let place_of = |row: &str| listed(&place, |_, column| format!("{row}.{column}"));
+    // The same with numbers for names, which nothing else has.
+    let place_by_number = |row: &str| {
+        let by = listed(&by, |number, _| format!("{row}by_{number}"));
+        format!("{by}, {row}key")
+    };
+    let groups = |row: &str| listed(&per, |number, _| format!("{row}.per_{number}"));
+    let same = |other: &dyn Fn(usize, &String) -> String| -> Vec<String> {
+        let columns = per.iter().zip(1..);
+        columns
+            .map(|(column, number)| format!("n.{column} = {}", other(number, column)))
+            .collect()
+    };
+    let each = |what: &str| -> Vec<String> {
+        let columns = per.iter().chain(&by);
+        columns.map(|column| format!("i.{column} {what}")).collect()
+    };
+    let down = |column: &String| format!("n.{column} DESC");
+    // Behind the group, or MySQL would read an index on the time alone through all other groups.
+    let order = match dialect {
+        Dialect::Postgres => &[][..],
+        Dialect::Mysql | Dialect::Mariadb => &per,
+    };
+    let order: Vec<String> = order
+        .iter()
+        .chain(place.iter().copied())
+        .map(down)
+        .collect();
     let counted = plan::counted(rule, newest);
-    Some(NewestView {
+    NewestView {
+        number,
         count: newest.count,
         offset: newest.count - 1,
-        per: dialect.ident(&newest.per.name),
-        per_name: super::escaped(dialect, &newest.per.name),
-        of_scope: rule
-            .retention
-            .per
-            .as_ref()
-            .is_some_and(|per| per.name == newest.per.name),
-        by: dialect.ident(&newest.by.name),
+        group_name: super::escaped(dialect, &newest.group()),
+        of_scope: matches!(
+            (&rule.retention.per, newest.per.as_slice()),
+            (Some(scope), [group]) if scope.name == group.name
+        ),
+        same_as_i: same(&|_, column| format!("i.{column}")),
+        same_as_g: same(&|number, _| format!("g.per_{number}")),
+        same_as_scope: same(&|_, _| "s.scope".to_owned()),
+        last_of_c: (1..=per.len())
+            .map(|number| format!("l.per_{number} = c.per_{number}"))
+            .collect(),
+        placeless: each("IS NULL"),
+        placed: each("IS NOT NULL"),
+        ordered: by.iter().map(|by| format!("n.{by} IS NOT NULL")).collect(),
+        taken: [
+            listed(&per, |number, column| format!("i.{column} AS per_{number}")),
+            listed(&by, |number, column| format!("i.{column} AS by_{number}")),
+        ]
+        .join(", "),
+        groups_of_c: groups("c"),
+        groups_of_g: groups("g"),
+        place_of_i: place_of("i"),
+        place_of_n: place_of("n"),
+        place_of_c: place_by_number("c."),
+        place_of_l: place_by_number("l."),
+        columns_of_l: place_by_number(""),
+        known: place_by_number(&format!("l{number}.")),
+        order: order.join(", "),
         of: of("i", &newest.of),
         counted_of_i: of("i", &counted),
         counted: of("n", &counted),
-    })
+    }
 }
 
-/// The search for the last root of a group that stays, for EXPLAIN.
-pub(super) fn probe(
-    graph: &Graph,
-    rule: &Rule,
-    view: &RuleView,
-    dialect: Dialect,
-) -> Option<Probe> {
-    let newest = view.newest.as_ref()?;
-    let (table, key, per, by) = (&view.table, &view.key, &newest.per, &newest.by);
-    // See the macro: MySQL would read an index on the time alone.
-    let group = match dialect {
-        Dialect::Postgres => String::new(),
-        Dialect::Mysql | Dialect::Mariadb => format!("n.{per} DESC, "),
-    };
-    let conditions: String = newest
-        .counted
-        .iter()
-        .map(|it| format!(" AND {it}"))
+/// Columns with their numbers, between commas.
+fn listed<T>(columns: &[T], one: impl Fn(usize, &T) -> String) -> String {
+    let columns = columns.iter().zip(1..);
+    let columns: Vec<String> = columns
+        .map(|(column, number)| one(number, column))
         .collect();
-    Some(Probe {
-        what: format!("rule {}: the newest roots of a group", rule.name),
-        table: graph.table(rule.root).name.clone(),
-        sql: format!(
-            "SELECT n.{by}, n.{key} FROM {table} AS n WHERE n.{per} = (SELECT s.{per} FROM {table} AS s WHERE s.{per} IS NOT NULL LIMIT 1) \
-             AND n.{by} IS NOT NULL{conditions} ORDER BY {group}n.{by} DESC, n.{key} DESC LIMIT 1 OFFSET {}",
-            newest.offset
-        ),
-    })
+    columns.join(", ")
+}
+
+/// The searches for the last root of each group that stays, for EXPLAIN.
+pub(super) fn probes(graph: &Graph, rule: &Rule, view: &RuleView, dialect: Dialect) -> Vec<Probe> {
+    let table = &view.table;
+    let probe = |(newest, shown): (&Newest, &NewestView)| {
+        let some = newest.per.iter().map(|column| {
+            let ident = dialect.ident(&column.name);
+            match column.kind {
+                Kind::Varchar => format!("n.{ident} = 'a'"),
+                Kind::Smallint | Kind::Integer | Kind::Bigint => format!("n.{ident} = 1"),
+                _ => format!("n.{ident} = (SELECT s.{ident} FROM {table} AS s WHERE s.{ident} IS NOT NULL LIMIT 1)"),
+            }
+        });
+        let conditions = some.chain(shown.ordered.iter().chain(&shown.counted).cloned());
+        let conditions: Vec<String> = conditions.collect();
+        Probe {
+            what: format!(
+                "rule {}: the newest roots of each {}",
+                rule.name,
+                newest.group()
+            ),
+            table: graph.table(rule.root).name.clone(),
+            sql: format!(
+                "SELECT {} FROM {table} AS n WHERE {} ORDER BY {} LIMIT 1 OFFSET {}",
+                shown.place_of_n,
+                conditions.join(" AND "),
+                shown.order,
+                shown.offset
+            ),
+        }
+    };
+    rule.newest.iter().zip(&view.newest).map(probe).collect()
 }

@@ -33,7 +33,7 @@ pub(super) struct SettingView {
 pub(super) struct ThrottlesView {
     /// The queries of the spec, by rule.
     queries: Vec<QueryView>,
-    heartbeat: Option<HeartbeatView>,
+    pub(super) heartbeat: Option<HeartbeatView>,
     /// Whether the owner role must see the sessions of others, and the history list.
     sees_sessions: bool,
     sees_history: bool,
@@ -41,10 +41,10 @@ pub(super) struct ThrottlesView {
 
 /// The table in which replicas say how far they are.
 #[derive(Serialize)]
-struct HeartbeatView {
+pub(super) struct HeartbeatView {
     /// Its schema, quoted, where it is not the application's.
     schema: Option<String>,
-    table: String,
+    pub(super) table: String,
     column: String,
     /// What people read, within a literal.
     name: String,

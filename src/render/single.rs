@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::mysql::MysqlView;
 use super::above::{self, AboveView};
-use super::{RuleView, among, control_name, escaped, first_key, home, local, step_probes};
+use super::{RuleView, among, control_name, escaped, home, least_key, local, step_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
@@ -79,7 +79,7 @@ pub(super) struct SingleView {
     /// The name of pass `v_pass`.
     name_of_pass: String,
     /// The tables that are looked into, for the grants.
-    references: Vec<String>,
+    pub(super) references: Vec<String>,
     /// What takes the place of arrays and functions on MySQL and MariaDB.
     #[serde(flatten)]
     mysql: Option<MysqlView>,
@@ -512,18 +512,7 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
             column: dialect.ident(&column.name),
             variable: format!("v_{number}_{}", index + 1),
             kind: dialect.kind(column.kind),
-            first: first_key(
-                dialect,
-                column.kind,
-                match column.kind {
-                    Kind::Smallint => "-32768",
-                    Kind::Integer => "-2147483648",
-                    Kind::Bigint => "-9223372036854775808",
-                    Kind::Uuid => "00000000-0000-0000-0000-000000000000",
-                    Kind::Varchar => "",
-                    Kind::Timestamp | Kind::Timestamptz => "-infinity",
-                },
-            ),
+            first: least_key(dialect, column.kind),
         })
         .collect();
     let columns: Vec<String> = along

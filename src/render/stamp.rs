@@ -306,6 +306,7 @@ impl<'a> Finder<'a> {
             rows.chain(named).collect()
         };
         let (mut whole, mut own) = (found(self.of_whole()), found(&[Whose::Own]));
+        whole.extend(self.adopted(member));
         if member.table == self.stamp.root && self.stamp.of.is_none() {
             whole = self.roots(member, &own[0]);
         }
@@ -330,6 +331,35 @@ impl<'a> Finder<'a> {
                 .map(|column| dialect.ident(column))
                 .collect(),
         })
+    }
+
+    /// The rows of a family of the rule that name no root, but one of its instances.
+    fn adopted(&self, member: &Member) -> Vec<ChangeView> {
+        if self.stamp.of.is_some() || self.stamp.family.is_none() || member.table == self.stamp.root
+        {
+            return Vec::new();
+        }
+        let Some(family) = member.family.first().map(|it| self.dialect.ident(it)) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for whose in [Whose::Own, Whose::Below] {
+            let rows = self.rows(member, whose, "t").into_iter();
+            found.extend(rows.map(|rows| ChangeView {
+                on: format!("{} AND t.{family} IS NULL", rows.on),
+                ..rows
+            }));
+            let named = self.named_by(member, whose).into_iter();
+            found.extend(named.map(|named| ChangeView {
+                // What names a root is found by that.
+                on: named.on.replace(
+                    &format!(" AND (t.{family} IS NULL OR t.{family} = w.family)"),
+                    &format!(" AND t.{family} IS NULL"),
+                ),
+                ..named
+            }));
+        }
+        found
     }
 
     /// The rows of the rule's root table that are of a family: a root need not name itself.

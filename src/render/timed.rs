@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
 use super::stamp;
@@ -65,6 +66,11 @@ pub(super) struct TimedView {
     references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
     twins: Vec<String>,
+    /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `v_go`.
+    adopts: bool,
+    of_go: String,
+    /// Rows in between, by which others say their instance.
+    between: Vec<BetweenView>,
 }
 
 /// A table of the rule; conditions are about its row `t`.
@@ -97,6 +103,8 @@ struct MemberView {
     /// What finds the rows of the family `v_key`, and of the families `v_go`; empty where rows have no family.
     of_family: String,
     of_families: String,
+    /// What finds those of the families `v_go` that name their root.
+    of_roots: String,
     /// The variable or work table with the keys that something refers to, and what may refer.
     named: String,
     referrers: Vec<ReferrerView>,
@@ -108,6 +116,9 @@ struct MemberView {
     found: Vec<FoundView>,
     /// How the root of row `t` is joined where it keeps the row, by each column that may name it.
     roots: Vec<RootView>,
+    /// How rows are found that name no root; that row `t` is none of an instance that keeps it.
+    adopt: Option<AdoptView>,
+    spares: Vec<String>,
 }
 
 /// An alias of the root table, and that it is the root.
@@ -180,6 +191,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         .enumerate()
         .map(|(index, member)| member_view(graph, rule, timed, &roots, index, member, dialect))
         .collect();
+    let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
     let conditions = |row: &str| -> Vec<String> {
         rule.candidates
@@ -242,10 +254,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         of_family: root.map_or(String::new(), |root| root.of_family.clone()),
         of_roots: root.map_or(String::new(), |root| any_of(&root.belongs, "p_roots")),
         names_root: root.map_or(Vec::new(), |root| root.belongs.clone()),
-        root_column: roots.column,
+        of_go: root.map_or(String::new(), |root| root.of_families.clone()),
+        between: adopter.as_ref().map_or(Vec::new(), Adopter::between),
+        adopts: members.iter().any(|member| member.adopt.is_some()),
+        root_column: roots.column.clone(),
         twins: (2..=members
             .iter()
-            .map(|member| member.belongs.len())
+            .map(|member| member.belongs.len() + usize::from(!by_family && member.adopt.is_some()))
             .max()
             .unwrap_or_default())
             .map(|number| format!("work_keep_{number}"))
@@ -260,11 +275,11 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
 }
 
 /// How the root of a family is told.
-struct Roots {
-    table: String,
-    key: String,
+pub(super) struct Roots {
+    pub(super) table: String,
+    pub(super) key: String,
     /// The column of the root table that names the family's root; empty where each row is a family.
-    column: String,
+    pub(super) column: String,
 }
 
 impl Roots {
@@ -284,7 +299,7 @@ impl Roots {
     }
 
     /// The key of the family of a row of the root table.
-    fn family_of(&self, row: &str, dialect: Dialect) -> String {
+    pub(super) fn family_of(&self, row: &str, dialect: Dialect) -> String {
         let Roots { key, column, .. } = self;
         let coalesce = match dialect {
             Dialect::Postgres => "coalesce",
@@ -303,7 +318,7 @@ impl Roots {
     }
 
     /// That a row is the root of a family, which an expression names.
-    fn at(&self, row: &str, family: &str, dialect: Dialect) -> String {
+    pub(super) fn at(&self, row: &str, family: &str, dialect: Dialect) -> String {
         let is_root = self.is_root(row, dialect);
         let is_root = is_root.map_or(String::new(), |it| format!(" AND {it}"));
         format!("{row}.{} = {family}{is_root}", self.key)
@@ -383,11 +398,30 @@ fn member_view(
         false => family.iter().map(|column| format!("t.{column}")).collect(),
     };
     let by_family = timed.unit == Unit::Family;
+    let adopter = Adopter::new(graph, rule, timed, roots, dialect);
+    let kept = match dialect {
+        Dialect::Postgres => "v_keep".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
+            &super::control_name(graph),
+            &format!("work_keep_{}", belongs.len() + 1),
+        ),
+    };
+    let adopt = adopter.as_ref().and_then(|it| it.view(member));
+    let adopted = adopt.as_ref().map(|it| format!("({})", it.found));
+    let spares_adopted: Vec<String> = adopter
+        .as_ref()
+        .and_then(|it| it.spares(member, &kept))
+        .into_iter()
+        .collect();
     let mut alone = conditions.clone();
     if by_family {
         alone.extend(families.iter().map(|family| roots.missing(family, dialect)));
+        alone.extend(spares_adopted.iter().cloned());
     }
     let mut predicates = alone.clone();
+    if !by_family {
+        predicates.extend(spares_adopted.iter().cloned());
+    }
     let spares = |column: &str, list: &str| {
         let stays = among(&format!("t.{column}"), list);
         format!("({stays}) IS NOT TRUE")
@@ -463,9 +497,18 @@ fn member_view(
         of_family: belongs
             .iter()
             .map(|column| format!("t.{column} = v_key"))
+            .chain(adopted.clone())
             .collect::<Vec<_>>()
             .join(" OR "),
-        of_families: any_of(&belongs, "v_go"),
+        of_roots: any_of(&belongs, "v_go"),
+        of_families: [any_of(&belongs, "v_go")]
+            .into_iter()
+            .chain(adopted)
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join(" OR "),
+        adopt,
+        spares: spares_adopted,
         named,
         referrers,
         belongs,

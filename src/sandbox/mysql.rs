@@ -575,6 +575,25 @@ pub fn installed() -> Vec<Installed> {
     found
 }
 
+/// The folder with the programs of a MariaDB, and the library that makes its servers nodes of a Galera cluster: those of
+/// `.ci/servers galera`, or installed ones.
+pub fn galera() -> Option<(PathBuf, PathBuf)> {
+    let library = "lib/galera/libgalera_smm.so";
+    let cached = cache_dirs()
+        .into_iter()
+        .map(|cache| cache.join("galera/tree/usr"));
+    cached
+        .chain(["/usr".into()])
+        .map(|root| (root.join("bin"), root.join("sbin"), root.join(library)))
+        .filter(|(_, _, library)| library.is_file())
+        .find_map(|(bin, sbin, library)| {
+            let programs = [bin, sbin].into_iter();
+            let mut programs =
+                programs.filter(|programs| program_in(programs, Flavour::Mariadb).is_some());
+            Some((programs.next()?, library))
+        })
+}
+
 /// Flavour and version from the answer `…/mysqld  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64`.
 fn inspect(program: &Path) -> Option<(Flavour, (u32, u32))> {
     let output = Command::new(program)

@@ -1,6 +1,24 @@
 {% import "macros.sql" as w -%}
 {{ w::session() }}
 
+-- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
+-- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
+--# look for what others have made in {{ control }}
+SET @windrow_statement = COALESCE(
+    (
+        SELECT CONCAT('DO `refused: ', REPLACE(CONCAT(c.object, ' ', c.problem), '`', ''), '`')
+        FROM (
+            {{ claims | indent(prefix="            ") }}
+        ) AS c
+        LIMIT 1
+    ),
+    'DO 0'
+);
+--# refuse what others have made in {{ control }}
+PREPARE windrow_statement FROM @windrow_statement;
+--# forget what others have made in {{ control }}
+DEALLOCATE PREPARE windrow_statement;
+
 -- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
 --# create database {{ control }}
 CREATE DATABASE IF NOT EXISTS {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -31,6 +49,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
     paused_by       varchar(400),
     paused_at       datetime(6),
     paused_reason   text,
+    begun           bigint       NOT NULL DEFAULT 0,
     forced_install  json,
     installed_by    varchar(400) NOT NULL DEFAULT (USER()),
     installed_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
@@ -107,9 +126,10 @@ CREATE TABLE IF NOT EXISTS {{ control }}.hold (
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
     placed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    absent    boolean      NOT NULL DEFAULT false,
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
@@ -140,11 +160,13 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
     waiting_for   text,
     waiting_since datetime(6),
     backend_pid bigint       NOT NULL,
+    node        varchar(700),
+    alive_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
+    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour. waiting_for: why it rests before its next batch, or rested when it ended.';
 --# create table {{ control }}.run_rule
 CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     run_id         bigint       NOT NULL,
@@ -277,6 +299,21 @@ CREATE TABLE IF NOT EXISTS {{ control }}.artifact (
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
+-- drop_shadows: a temporary table hides the table or view of its name, also from a routine that runs with other rights
+-- than its caller. Everything that somebody may call drops the caller's own ones first.
+{%- if maria %} Here anyone may even rename a temporary
+-- table of his own to what he may not read.{% endif %}
+--# create procedure {{ control }}.drop_shadows
+CREATE PROCEDURE {{ control }}.drop_shadows()
+SQL SECURITY DEFINER
+COMMENT 'Drops the temporary tables of the session that have the name of a table or view which the routines read. [body @body@]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+{%- for name in shadows %}
+        {{ name }}{% if loop.last %};{% else %},{% endif %}
+{%- endfor %}
+END;
+
 -- refuse, not_ready: an error and what to do about it. A message holds 128 characters.
 --# create procedure {{ control }}.refuse
 CREATE PROCEDURE {{ control }}.refuse(IN p_message longtext, IN p_hint longtext)
@@ -320,20 +357,21 @@ BEGIN
     END IF;
 END;
 
--- instant: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
---# create procedure {{ control }}.instant
-CREATE PROCEDURE {{ control }}.instant(IN p_text longtext, OUT o_instant datetime(6))
+-- instant_of: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
+--# create procedure {{ control }}.instant_of
+CREATE PROCEDURE {{ control }}.instant_of(IN p_text longtext, OUT o_instant datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01 08:30:00.5+02:00; NULL if it is none. [body @body@]'
+COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00; NULL if it is none. [body @body@]'
 BEGIN
     DECLARE v_local varchar(32);
     DECLARE v_zone varchar(8);
     -- It looks like an instant, but the calendar has none such.
     DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
-    IF p_text REGEXP '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-1][0-9](:?[0-5][0-9])?)?)?\\z' THEN
+    IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
-        SET o_instant = CAST(v_local AS datetime(6));
+        -- Behind the microseconds nothing counts; the servers would round it differently.
+        SET o_instant = CAST(LEFT(v_local, 26) AS datetime(6));
         IF v_zone IS NOT NULL THEN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
             SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1), 1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
@@ -541,13 +579,14 @@ BEGIN
     DECLARE v_text longtext;
     DECLARE v_scope longtext;
     DECLARE v_seconds bigint;
+    DECLARE v_from datetime(6);
     SET o_as_of = UTC_TIMESTAMP(6);
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.rule') THEN
         CALL {{ control }}.check_rule(p_options, v_rule);
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.as_of') THEN
         CALL {{ control }}.option_of(p_options, 'as_of', v_text);
-        CALL {{ control }}.instant(v_text, o_as_of);
+        CALL {{ control }}.instant_of(v_text, o_as_of);
         IF o_as_of IS NULL OR o_as_of > UTC_TIMESTAMP(6) THEN
             CALL {{ control }}.refuse(CONCAT('as_of is not an instant of the past: ', QUOTE(v_text)), CONCAT('write it like ', DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), '; without a zone it is UTC'));
         END IF;
@@ -582,7 +621,9 @@ BEGIN
         END IF;
 {%- endif %}{% endfor %}
         CALL {{ control }}.option_of(p_options, 'from', v_text);
-        IF CAST(v_text AS datetime(6)) IS NULL THEN
+        CALL {{ control }}.instant_of(v_text, v_from);
+        -- No zone: the server would refuse it further on, or turn it into that of the session.
+        IF v_from IS NULL OR CHAR_LENGTH(v_text) > 26 OR v_text REGEXP ':.*[Z+-]' THEN
             CALL {{ control }}.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
@@ -626,9 +667,11 @@ END;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
 {%- if maria %}
--- MariaDB has no identifier of its own that a copy would not share: host, port, folder and number tell them apart.
+-- MariaDB has no identifier of its own that a copy would not share: host, port, folder, address and number tell them apart.
+-- A restart and a minor upgrade change none of them; the start of the server counts where arm_with() said until restart.
 {%- else %}
--- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
+-- A copy of the whole folder shares the identifier: it stands on another host, in another folder, or has another port. A
+-- restart and a minor upgrade change none of them; the start of the server counts where arm_with() said until restart.
 {%- endif %}
 --# create procedure {{ control }}.server_identity
 CREATE PROCEDURE {{ control }}.server_identity(OUT o_identity varchar(700))
@@ -636,10 +679,17 @@ SQL SECURITY DEFINER
 COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body @body@]'
 BEGIN
 {%- if maria %}
-    SET o_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }});
+    SET o_identity = LEFT(CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@bind_address, @@server_id, {{ control_literal }}), 600);
 {%- else %}
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }});
+    SET o_identity = LEFT(CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, @@datadir, @@bind_address, {{ control_literal }}), 600);
 {%- endif %}
+    -- Both are counted from the same clock at the same instant: what is left is the second of the start, exactly.
+    IF EXISTS (SELECT 1 FROM {{ control }}.control AS c WHERE c.server_identity LIKE '% started at %') THEN
+        SELECT CONCAT(o_identity, ' started at ', UNIX_TIMESTAMP() - CAST(v.variable_value AS signed))
+        INTO o_identity
+        FROM {% if maria %}information_schema{% else %}performance_schema{% endif %}.global_status AS v
+        WHERE v.variable_name = 'Uptime';
+    END IF;
 END;
 
 -- record_skips: adds the families that a batch passed over to the ledger: the rows of the temporary table work_skip

@@ -117,6 +117,7 @@ BEGIN
     DECLARE v_greatest bigint;
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "name", "value"]');
     CALL {{ control }}.check_rule(p_options, v_rule);

@@ -88,6 +88,28 @@ BEGIN
 {%- endfor %}
 {%- endfor %}
 {%- endfor %}
+{%- if rule.timed.adopts %}
+    {{ w::collect_adopted(control=control, rule=rule, pad="    ") }}
+{%- for member in rule.timed.members %}
+{%- if member.adopt %}
+{%- for referrer in member.referrers %}
+    INSERT IGNORE INTO {{ control }}.work_tied (id)
+{%- if member.adopt.named %}
+    SELECT a.family
+    FROM {{ control }}.{{ member.adopt.named }} AS a
+    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = a.id;
+{%- else %}
+    SELECT m.family
+    FROM {{ control }}.work_root AS m
+{%- for join in member.adopt.joins %}
+    STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }};
+{%- endif %}
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 {%- if rule.timed.references %}
     UPDATE {{ control }}.work_tied AS h
     STRAIGHT_JOIN {{ control }}.work_root AS w ON w.family = h.id
@@ -115,27 +137,19 @@ BEGIN
     SET o_families = ROW_COUNT();
 END;
 
--- {{ rule.name }}_families: one batch: whole families, found by the roots of work_next, in the caller's transaction.
+-- {{ rule.name }}_families: one batch: the whole families in work_target, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_families
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(
-    IN  p_run      bigint,
-    IN  p_cutoff   datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families of work_next that {{ rule.name }}_judge lets go: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families of work_next that {{ rule.name }}_judge has locked and lets go: {{ rule.table_list }}. {{ rule.name }}_step calls it, and rolls back for a dry run. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.archives %}
     DECLARE v_copied bigint;
 {%- endif %}
-    CALL {{ control }}.{{ rule.name }}_judge(p_cutoff, p_as_of, true, o_families);
-    IF p_dry_run THEN
-        SAVEPOINT before_deletions;
-    END IF;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finds the families by
     -- their roots, which go last.
     INSERT INTO {{ control }}.unfinished (run_id, rule, links)
@@ -151,9 +165,6 @@ BEGIN
 {%- if rule.archives %}
     {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_deletions;
-    END IF;
 END;
 
 -- {{ rule.name }}_families_count: what a batch would delete of the families of work_next. Reads only.
@@ -190,6 +201,12 @@ BEGIN
 {%- endfor %};
     SET v_rows = v_rows + v_more;
 {%- endfor %}
+{%- if member.adopt %}
+    SELECT COUNT(*)
+    INTO v_more
+    {{ w::adopted(control=control, member=member, pad="    ") }};
+    SET v_rows = v_rows + v_more;
+{%- endif %}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');

@@ -47,7 +47,8 @@ BEGIN
         {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
         {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %};
+{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
+{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %};
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
     -- better than to read the table from end to end, and nothing but these rows is locked.
     CREATE TEMPORARY TABLE {{ control }}.work_due (
@@ -134,6 +135,15 @@ BEGIN
     SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
 {%- endif %}
 {%- endfor %}
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named %}
+    -- The rows of {{ member.table_name }} that rows without a root name, each with the family of these.
+    CREATE TEMPORARY TABLE {{ control }}.{{ member.adopt.named }} (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ member.adopt.key }} AS id, i.{{ rule.key }} AS family FROM {{ member.table }} AS t, {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
+{%- endfor %}
     -- What stays, and why.
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -154,7 +164,8 @@ BEGIN
         {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
         {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %};
+{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
+{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %};
 END;
 
 -- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.
@@ -339,7 +350,12 @@ BEGIN
     FROM {{ member.table }} AS t
     STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
     WHERE t.{{ rule.end_time }} >= p_from
-      AND t.{{ rule.end_time }} < p_to;
+      AND t.{{ rule.end_time }} < p_to
+{%- if rule.timed.by_family %}
+{%- for predicate in member.spares %}
+      AND {{ predicate }}
+{%- endfor %}
+{%- endif %};
 {%- endfor %}
 {%- for column in member.family %}
     INSERT IGNORE INTO {{ control }}.work_tied (id)
@@ -387,30 +403,47 @@ BEGIN
     INSERT INTO {{ control }}.{{ twin }} (id)
     SELECT k.id FROM {{ control }}.work_keep AS k;
 {%- endfor %}
+{%- if rule.timed.adopts and not rule.timed.by_family %}
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named and member.referrers %}
+{%- for way in member.adopt.ways %}
+    -- What rows of these families name in {{ member.table_name }} stays with them: {{ way.why }}
+    INSERT IGNORE INTO {{ control }}.{{ member.named }} (id)
+    SELECT {{ way.names }}
+    FROM (SELECT p.{{ rule.key }} AS id FROM {{ control }}.work_keep AS k STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ rule.key }} = k.id AND p.{{ rule.timed.root_column }} IS NULL) AS m
+{%- for join in way.joins %}
+    STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+    WHERE {{ way.names }} IS NOT NULL;
+{%- for column in way.family %}
+    INSERT IGNORE INTO {{ control }}.{{ member.named }} (id)
+    SELECT {{ way.names }}
+    FROM {{ control }}.work_keep AS k
+    STRAIGHT_JOIN {{ way.table }} AS r ON {{ column }} = k.id
+    WHERE {{ way.names }} IS NOT NULL;
+{%- endfor %}
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 END;
 
--- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables{% if rule.timed.by_family %} and of no family whose root is there{% endif %}, in the caller's transaction.
+-- {{ rule.name }}_batch: one batch: the rows of a window that {{ rule.name }}_keep does not keep, of all tables{% if rule.timed.by_family %} and of no family whose root is there{% endif %}, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
     IN  p_run      bigint,
     IN  p_from     datetime(6),
     IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_dry_run  boolean,
     OUT o_families bigint,
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what {{ rule.name }}_keep{% if rule.timed.locks %} has locked and{% endif %} does not keep of the window from p_from to p_to: {{ rule.table_list }}. {{ rule.name }}_step calls it, and rolls back for a dry run. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.archives %}
     DECLARE v_copied bigint;
 {%- endif %}
-    CALL {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true);
-    IF p_dry_run THEN
-        SAVEPOINT before_deletions;
-    END IF;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
     INSERT INTO {{ control }}.unfinished (run_id, rule, links)
     VALUES (p_run, {{ rule.literal }}, '[]');
@@ -454,9 +487,6 @@ BEGIN
 {%- if rule.archives %}
     {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_deletions;
-    END IF;
 END;
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
@@ -612,7 +642,10 @@ BEGIN
                 END IF;
                 SET v_from = NULL, v_take = v_last;
                 SELECT n.due, n.id INTO v_to, v_key FROM {{ control }}.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
-                CALL {{ control }}.{{ rule.name }}_families(p_run, v_cutoff, v_as_of, v_dry_run, v_families, v_rows);
+                CALL {{ control }}.{{ rule.name }}_judge(v_cutoff, v_as_of, true, v_families);
+                {{ w::keep_found(pad="                ") }}
+                CALL {{ control }}.{{ rule.name }}_families(p_run, v_rows);
+                {{ w::take_back(control=control, pad="                ") }}
             ELSE
                 {{ w::take_window(control=control, rule=rule) | indent(prefix="    ") }}
             END IF;
@@ -639,6 +672,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
+            {{ w::look_again(control=control, last=true) }}
             DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
             COMMIT;
             SET o_state = 'more';
@@ -735,9 +769,7 @@ BEGIN
             {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
             ROLLBACK;
         END;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL {{ control }}.{{ rule.name }}_work();
+        {{ w::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="        ") }}
         {{ w::before_purge(control=control, rule=rule, q="`") }}
         SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
         -- The work table has the type and the collation of the key.
@@ -785,6 +817,22 @@ BEGIN
             SET o_reason = 'NON_FINAL_MEMBER';
 {%- endif %}
         END IF;
+{%- if rule.timed.adopts %}
+        {{ w::collect_adopted(control=control, rule=rule, pad="        ") }}
+{%- for member in rule.timed.members %}
+{%- if member.adopt %}
+{%- for referrer in member.referrers %}
+        SELECT COUNT(*)
+        INTO v_found
+        {{ w::adopted(control=control, member=member, pad="        ") }}
+        STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }};
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}
@@ -806,9 +854,7 @@ BEGIN
             COMMIT;
             LEAVE attempt;
         END IF;
-        IF v_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
+        {{ w::keep_found(pad="        ") }}
         INSERT INTO {{ control }}.unfinished (run_id, rule, links)
         VALUES (p_run, {{ rule.literal }}, JSON_ARRAY(p_key));
         SET v_rows = '';
@@ -820,9 +866,7 @@ BEGIN
 {%- if rule.archives %}
         {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
-        IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
+        {{ w::take_back(control=control, pad="        ") }}
         CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
         UPDATE {{ control }}.run_rule AS p
         SET p.families = p.families + 1,
@@ -830,6 +874,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
+        {{ w::look_before_commit(control=control) }}
         DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
         COMMIT;
     END attempt;

@@ -62,9 +62,11 @@ COMMENT 'Makes the work tables of one batch anew. Key columns have the type and 
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
-        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip,
+        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay
+{%- if rule.per and rule.opt_in %}, {{ control }}.work_due{% endif %}
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
-{%- if rule.newest %}, {{ control }}.work_newest{% endif %}
+{%- if rule.newest | length > 0 %}, {{ control }}.work_newest{% endif %}
 {%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
 {{- w::names_of_collects(control=control, rule=rule) }};
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
@@ -99,6 +101,14 @@ BEGIN
         KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- if rule.per and rule.opt_in %}
+    -- The next roots of each scope, of which the first are those.
+    CREATE TEMPORARY TABLE {{ control }}.work_due (
+        ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
     -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
     CREATE TEMPORARY TABLE {{ control }}.work_seen (
         {%- if rule.id_type %}
@@ -156,7 +166,7 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     -- Roots that are among the newest of their group.
     CREATE TEMPORARY TABLE {{ control }}.work_newest (
         {%- if rule.id_type %}
@@ -169,6 +179,79 @@ BEGIN
 {%- if rule.uppers | length > 0 %}
     -- What was deleted in which round.
     CREATE TEMPORARY TABLE {{ control }}.work_lowest (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- endif %}
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE {{ control }}.work_arc (
+        {%- if rule.id_type %}
+        upper_id {{ rule.id_type }} NOT NULL,
+        lower_id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_doubt (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_front (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_case (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_rise (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE {{ control }}.work_reach (
+        {%- if rule.id_type %}
+        id {{ rule.id_type }} NOT NULL,
+        {%- endif %}
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+{%- if rule.closed %}
+    CREATE TEMPORARY TABLE {{ control }}.work_stay (
         {%- if rule.id_type %}
         id {{ rule.id_type }} NOT NULL,
         {%- endif %}
@@ -197,9 +280,11 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn,
         {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
-        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip
+        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip,
+        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay
+{%- if rule.per and rule.opt_in %}, {{ control }}.work_due{% endif %}
 {%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
-{%- if rule.newest %}, {{ control }}.work_newest{% endif %}
+{%- if rule.newest | length > 0 %}, {{ control }}.work_newest{% endif %}
 {%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
 {{- w::names_of_collects(control=control, rule=rule) }};
 END;
@@ -307,12 +392,6 @@ BEGIN
     -- The index on the expression serves only what is compared with a constant.
     DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM {{ control }}.work_cursor AS c);
 {%- endif %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_due;
-    CREATE TEMPORARY TABLE {{ control }}.work_due (
-        ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
@@ -336,7 +415,7 @@ BEGIN
           AND {{ predicate }}
 {%- endfor %}
           AND g.id IS NULL
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
           {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
@@ -349,7 +428,6 @@ BEGIN
     END LOOP scopes;
     INSERT INTO {{ control }}.work_root (id, ended)
     SELECT d.id, d.ended FROM {{ control }}.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
-    DROP TEMPORARY TABLE {{ control }}.work_due;
 {%- else %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -377,7 +455,7 @@ BEGIN
       AND {{ predicate }}
 {%- endfor %}
       AND g.id IS NULL
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
       {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }}
@@ -397,7 +475,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld{% if rule.newest | length > 0 %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body @body@]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -557,21 +635,22 @@ BEGIN
 {%- endfor %};
     SET v_doubts = v_doubts + ROW_COUNT();
 {%- endfor %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     -- While the newest are locked, nobody can delete them and leave the group without.
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSEIF NOT p_purge THEN{% endif %}
-        INSERT INTO {{ control }}.work_newest (id)
+{%- for newest in rule.newest %}
+        INSERT IGNORE INTO {{ control }}.work_newest (id)
         SELECT i.{{ rule.key }}
         FROM {{ control }}.work_member AS m
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = m.id
-        WHERE i.{{ rule.newest.per }} IS NOT NULL
-          AND i.{{ rule.newest.by }} IS NOT NULL
-{%- for predicate in rule.newest.counted_of_i %}
+        WHERE {{ newest.placed | join(sep=" AND ") }}
+{%- for predicate in newest.counted_of_i %}
           AND {{ predicate }}
 {%- endfor %}
-          AND ({% if locking and maria %}{{ w::older_than_newest(rule=rule, lock="LOCK IN SHARE MODE SKIP LOCKED") | indent(prefix="          ") }}{% elif locking %}{{ w::older_than_newest(rule=rule, lock="FOR SHARE SKIP LOCKED") | indent(prefix="          ") }}{% else %}{{ w::older_than_newest(rule=rule, lock="") | indent(prefix="          ") }}{% endif %}) IS NOT TRUE;
+          AND ({% if locking and maria %}{{ w::older_than_newest(rule=rule, newest=newest, lock="LOCK IN SHARE MODE SKIP LOCKED") | indent(prefix="          ") }}{% elif locking %}{{ w::older_than_newest(rule=rule, newest=newest, lock="FOR SHARE SKIP LOCKED") | indent(prefix="          ") }}{% else %}{{ w::older_than_newest(rule=rule, newest=newest, lock="") | indent(prefix="          ") }}{% endif %}) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
+{%- endfor %}
 {%- endfor %}
     END IF;
 {%- endif %}
@@ -607,80 +686,6 @@ COMMENT 'Takes out of work_member what stays and writes the roots among it to wo
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay;
-    CREATE TEMPORARY TABLE {{ control }}.work_arc (
-        {%- if rule.id_type %}
-        upper_id {{ rule.id_type }} NOT NULL,
-        lower_id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_doubt (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_front (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_case (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_rise (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_reach (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- if rule.closed %}
-    CREATE TEMPORARY TABLE {{ control }}.work_stay (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- endif %}
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id)
@@ -712,7 +717,7 @@ BEGIN
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT k.id FROM {{ control }}.work_kept AS k;
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT e.id FROM {{ control }}.work_newest AS e;
 {%- endif %}
@@ -752,7 +757,7 @@ BEGIN
             WHEN h.id IS NOT NULL THEN 1
             WHEN NOT m.final THEN 2
             WHEN m.ended IS NULL AND NOT p_purge THEN 3
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
             WHEN e.id IS NOT NULL THEN 4
 {%- endif %}
 {%- if rule.keeps | length > 0 %}
@@ -768,7 +773,7 @@ BEGIN
 {%- if rule.keeps | length > 0 %}
     LEFT JOIN {{ control }}.work_kept AS k ON k.id = m.id
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     LEFT JOIN {{ control }}.work_newest AS e ON e.id = m.id
 {%- endif %};
     INSERT INTO {{ control }}.work_case (id, locked, fault, newest)
@@ -884,23 +889,18 @@ BEGIN
     LEFT JOIN {{ control }}.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay;
 END;
 
 {{ w::rows_below(control=control, rule=rule, members="work_gone") }}
 
--- {{ rule.name }}_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- {{ rule.name }}_batch: deletes what {{ rule.name }}_judge left in work_member, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that {{ rule.name }}_judge lets go: {{ rule.table_list }}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows {{ rule.name }}_judge has locked and left in work_member: {{ rule.table_list }}. {{ rule.name }}_step calls it, and rolls back for a dry run. [body @body@]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -914,12 +914,8 @@ BEGIN
 {%- endif %}
     DECLARE v_message varchar(128);
     SET o_rows = '[{{ rule.zeros }}]';
-    CALL {{ control }}.{{ rule.name }}_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM {{ control }}.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO {{ control }}.unfinished (run_id, rule, links)
         SELECT p_run, {{ rule.literal }}, COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -1032,9 +1028,6 @@ BEGIN
 {%- if rule.archives %}
         {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END;
 
@@ -1177,7 +1170,10 @@ BEGIN
             END IF;
 {%- endif %}
             SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL {{ control }}.{{ rule.name }}_judge(false, true, v_families);
+            {{ w::keep_found(pad="            ") }}
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_rows);
+            {{ w::take_back(control=control, pad="            ") }}
             IF v_dry_run THEN
                 INSERT INTO {{ control }}.work_gone (id)
                 SELECT m.id FROM {{ control }}.work_member AS m;
@@ -1222,6 +1218,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
+            {{ w::look_again(control=control, last=true) }}
             DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
             COMMIT;
             SET o_state = 'more';
@@ -1425,7 +1422,7 @@ BEGIN
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
           {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
           AND s.position IS NULL;

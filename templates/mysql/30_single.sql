@@ -11,7 +11,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped{% if rule.single.family %}, what it or a dry run would delete{% endif %}, what killed runs left. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_skipped, {{ control }}.work_mend{% if rule.single.family %}, {{ control }}.work_taken{% endif %};
-    -- The last row that was looked at, and the pass; no row before the first one.
+    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
     CREATE TEMPORARY TABLE {{ control }}.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         pass integer NOT NULL DEFAULT 1,
@@ -47,7 +47,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_work()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of {{ rule.table_name }}. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_row, {{ control }}.work_held, {{ control }}.work_locked, {{ control }}.work_gone, {{ control }}.work_skip
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_row, {{ control }}.work_held, {{ control }}.work_locked, {{ control }}.work_verdict, {{ control }}.work_gone, {{ control }}.work_skip
 {%- if rule.single.family %}, {{ control }}.work_member{{ w::names_of_collects(control=control, rule=rule) }}{% endif %};
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE {{ control }}.work_row (
@@ -66,6 +66,15 @@ BEGIN
     CREATE TEMPORARY TABLE {{ control }}.work_locked (
         position bigint NOT NULL,
         PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
+    CREATE TEMPORARY TABLE {{ control }}.work_verdict (
+        look integer NOT NULL,
+        position bigint NOT NULL,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        due datetime(6),
+        PRIMARY KEY (look, position)
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE {{ control }}.work_gone (
         position bigint NOT NULL,
@@ -159,7 +168,7 @@ BEGIN
     DECLARE v_cutoff datetime(6);
     CALL {{ control }}.{{ rule.name }}_cutoff(p_as_of, p_retention, v_cutoff);
 {%- endif %}
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM {{ control }}.work_cursor AS c WHERE c.pass = p_pass;
+    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM {{ control }}.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
     -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
 {%- for pass in rule.single.passes %}
 {%- for begun in [true, false] %}
@@ -189,9 +198,9 @@ END;
 -- {{ rule.name }}_judge: which of the rows in work_row go: {{ rule.single.why }}
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
 --# create procedure {{ control }}.{{ rule.name }}_judge
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body @body@]'
+COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body @body@]'
 BEGIN
 {%- if rule.single.expiry %}
     DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
@@ -206,22 +215,14 @@ BEGIN
 {%- if rule.single.aged %}
     CALL {{ control }}.{{ rule.name }}_cutoff(p_as_of, p_retention, v_cutoff);
 {%- endif %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_verdict;
-    CREATE TEMPORARY TABLE {{ control }}.work_verdict (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
     INSERT IGNORE INTO {{ control }}.work_held ({{ rule.single.names }})
     SELECT {{ rule.single.values_of_hold }}
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
       AND {{ w::holds_now() }};
-    INSERT INTO {{ control }}.work_verdict (position, row_key, reason, due)
+    INSERT INTO {{ control }}.work_verdict (look, position, row_key, reason, due)
     SELECT
-        r.position,
+        p_look, r.position,
         {{ rule.single.key_text }},
         CASE
             WHEN h.{{ rule.single.keys.0.name }} IS NOT NULL THEN 'HELD'
@@ -285,38 +286,23 @@ BEGIN
 END;
 
 {% endif -%}
--- {{ rule.name }}_batch: one batch: those of the rows in work_row that go, in the caller's transaction.
---# create procedure {{ control }}.{{ rule.name }}_batch
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
-    IN  p_run       bigint,
-    IN  p_pass      integer,
-    IN  p_as_of     datetime(6),
-    IN  p_retention bigint,
-    IN  p_dry_run   boolean,
-    OUT o_families  bigint
-{%- if rule.single.family %},
-    OUT o_rows      longtext
-{%- endif %}
-)
+-- {{ rule.name }}_lock: locks those of the rows in work_row that go, in the caller's transaction.
+--# create procedure {{ control }}.{{ rule.name }}_lock
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: {{ rule.table_name }}{% if rule.single.family %}, with what belongs to them{% endif %}. A dry run takes its deletions back. {{ rule.name }}_step calls it. [body @body@]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. {{ rule.name }}_step calls it. [body @body@]'
 BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-{%- if rule.archive %}
-    DECLARE v_copied  bigint;
-{%- endif %}
-    DECLARE v_message varchar(128);
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL {{ control }}.{{ rule.name }}_judge(p_pass, p_as_of, p_retention);
+    CALL {{ control }}.{{ rule.name }}_judge(1, p_pass, p_as_of, p_retention);
     INSERT INTO {{ control }}.work_skip (skip_key, reason)
     SELECT v.row_key, v.reason
     FROM {{ control }}.work_verdict AS v
-    WHERE v.reason IS NOT NULL
+    WHERE v.look = 1
+      AND v.reason IS NOT NULL
     ORDER BY v.position;
     DELETE r
     FROM {{ control }}.work_row AS r
-    LEFT JOIN {{ control }}.work_verdict AS v ON v.position = r.position AND v.reason IS NULL
+    LEFT JOIN {{ control }}.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
     WHERE v.position IS NULL;
     INSERT INTO {{ control }}.work_locked (position)
     SELECT r.position
@@ -327,34 +313,51 @@ BEGIN
 
     -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
     -- locked are left to it; those that it deleted are not worth a word.
-    CALL {{ control }}.{{ rule.name }}_judge(p_pass, p_as_of, p_retention);
+    CALL {{ control }}.{{ rule.name }}_judge(2, p_pass, p_as_of, p_retention);
     INSERT INTO {{ control }}.work_skip (skip_key, reason)
     SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
     FROM {{ control }}.work_verdict AS v
     LEFT JOIN {{ control }}.work_locked AS l ON l.position = v.position
-    WHERE v.reason IS NOT NULL
-       OR l.position IS NULL
+    WHERE v.look = 2
+      AND (v.reason IS NOT NULL OR l.position IS NULL)
     ORDER BY v.position;
     INSERT INTO {{ control }}.work_gone (position, row_key)
     SELECT v.position, v.row_key
     FROM {{ control }}.work_locked AS l
-    STRAIGHT_JOIN {{ control }}.work_verdict AS v ON v.position = l.position
+    STRAIGHT_JOIN {{ control }}.work_verdict AS v ON v.look = 2 AND v.position = l.position
     WHERE v.reason IS NULL;
+{%- if rule.single.family %}
+    INSERT INTO {{ control }}.work_member (id)
+    SELECT r.k1
+    FROM {{ control }}.work_gone AS g
+    STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position;
+{%- endif %}
+END;
+
+-- {{ rule.name }}_batch: one batch: the rows in work_gone, in the caller's transaction.
+--# create procedure {{ control }}.{{ rule.name }}_batch
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(
+    IN  p_run      bigint,
+    OUT o_families bigint
+{%- if rule.single.family %},
+    OUT o_rows     longtext
+{%- endif %}
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that {{ rule.name }}_lock has locked: {{ rule.table_name }}{% if rule.single.family %}, with what belongs to them{% endif %}. {{ rule.name }}_step calls it, and rolls back for a dry run. [body @body@]'
+BEGIN
+    DECLARE v_count   bigint;
+    DECLARE v_gone    bigint;
+{%- if rule.archive %}
+    DECLARE v_copied  bigint;
+{%- endif %}
+    DECLARE v_message varchar(128);
     SELECT COUNT(g.position) INTO v_count FROM {{ control }}.work_gone AS g;
     SET o_families = 0;
 {%- if rule.single.family %}
     SET o_rows = '[{{ rule.zeros }}]';
 {%- endif %}
     IF v_count > 0 THEN
-{%- if rule.single.family %}
-        INSERT INTO {{ control }}.work_member (id)
-        SELECT r.k1
-        FROM {{ control }}.work_gone AS g
-        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position;
-{%- endif %}
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO {{ control }}.unfinished (run_id, rule, links)
         VALUES (p_run, {{ rule.literal }}, '[]');
@@ -367,9 +370,6 @@ BEGIN
 {%- if rule.single.family %}
         SET o_rows = CONCAT('[', o_rows, ', ', v_gone, ']');
 {%- endif %}
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END;
 {%- if rule.single.expiry and rule.single.aged %}
@@ -432,7 +432,7 @@ BEGIN
             {{ w::latch(control=control) }}
 
             CALL {{ control }}.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM {{ control }}.work_cursor AS c;
+            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM {{ control }}.work_cursor AS c WHERE c.only_row = 1;
             search: LOOP
                 CALL {{ control }}.{{ rule.name }}_next(v_pass, v_take, v_as_of, v_retention);
                 SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM {{ control }}.work_row AS r;
@@ -446,10 +446,16 @@ BEGIN
                 END IF;
                 SET v_pass = v_pass + 1;
             END LOOP search;
+            -- Where the next batch begins, unless this one fails.
             REPLACE INTO {{ control }}.work_cursor (only_row, pass, {{ rule.single.read_names }})
-            SELECT 1, v_pass, {{ rule.single.read_of_r }} FROM {{ control }}.work_row AS r WHERE r.position = v_position;
+            SELECT 2, v_pass, {{ rule.single.read_of_r }} FROM {{ control }}.work_row AS r WHERE r.position = v_position;
             SELECT {{ rule.single.key_text_of_r }} INTO v_key FROM {{ control }}.work_row AS r WHERE r.position = v_position;
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families{% if rule.single.family %}, v_rows{% endif %});
+            CALL {{ control }}.{{ rule.name }}_lock(v_pass, v_as_of, v_retention);
+            {{ w::keep_found(pad="            ") }}
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_families{% if rule.single.family %}, v_rows{% endif %});
+            {{ w::take_back(control=control, pad="            ") }}
+            DELETE FROM {{ control }}.work_cursor WHERE only_row = 1;
+            UPDATE {{ control }}.work_cursor SET only_row = 1 WHERE only_row = 2;
 {%- if rule.single.family %}
             IF v_dry_run THEN
                 INSERT INTO {{ control }}.work_taken (id)
@@ -471,6 +477,7 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }};
+            {{ w::look_again(control=control, last=true) }}
             DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
             COMMIT;
             SET o_state = 'more';
@@ -478,7 +485,7 @@ BEGIN
         END attempt;
 
         {{ w::after_batch(control=control, rule=rule, half="v_last DIV 2") }}
-        -- The rollback has put the cursor back: it is led past this row, if that is still the next one.
+        -- The cursor is where it was: it is led past this row, if that is still the next one.
         CALL {{ control }}.{{ rule.name }}_work();
         CALL {{ control }}.{{ rule.name }}_next(v_pass, 1, v_as_of, v_retention);
         SELECT MAX({{ rule.single.key_text_of_r }}) INTO v_found FROM {{ control }}.work_row AS r;
@@ -572,18 +579,16 @@ BEGIN
             {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
             ROLLBACK;
         END;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL {{ control }}.{{ rule.name }}_work();
+        {{ w::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();
+        CALL " ~ control ~ "." ~ rule.name ~ "_target(p_key);", pad="        ") }}
         {{ w::before_purge(control=control, rule=rule, q="`") }}
         SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
-        CALL {{ control }}.{{ rule.name }}_target(p_key);
         INSERT INTO {{ control }}.work_row ({{ rule.single.read_names }})
         SELECT {{ rule.single.read_values }}
         FROM {{ control }}.work_target AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
         FOR UPDATE;
-        CALL {{ control }}.{{ rule.name }}_judge(0, NULL, NULL);
+        CALL {{ control }}.{{ rule.name }}_judge(1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM {{ control }}.work_verdict AS v;
         IF v_count = 0 THEN
             COMMIT;
@@ -597,9 +602,7 @@ BEGIN
             COMMIT;
             LEAVE attempt;
         END IF;
-        IF v_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
+        {{ w::keep_found(pad="        ") }}
         INSERT INTO {{ control }}.unfinished (run_id, rule, links)
         VALUES (p_run, {{ rule.literal }}, '[]');
         INSERT INTO {{ control }}.work_gone (position, row_key)
@@ -610,9 +613,7 @@ BEGIN
         CALL {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}v_rows);
 {%- endif %}
         {{ w::delete_rows(control=control, rule=rule, maria=maria) }}
-        IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
+        {{ w::take_back(control=control, pad="        ") }}
         CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, {% if rule.single.family %}CONCAT('[', v_rows, ', 1]'){% else %}'[1]'{% endif %});
         UPDATE {{ control }}.run_rule AS p
         SET p.families = p.families + 1,
@@ -620,6 +621,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
+        {{ w::look_before_commit(control=control) }}
         DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
         COMMIT;
     END attempt;
@@ -703,7 +705,7 @@ BEGIN
         END IF;
         REPLACE INTO {{ control }}.work_cursor (only_row, pass, {{ rule.single.read_names }})
         SELECT 1, v_pass, {{ rule.single.read_of_r }} FROM {{ control }}.work_row AS r WHERE r.position = v_position;
-        CALL {{ control }}.{{ rule.name }}_judge(v_pass, p_as_of, v_retention);
+        CALL {{ control }}.{{ rule.name }}_judge(1, v_pass, p_as_of, v_retention);
         INSERT INTO {{ control }}.work_skipped (skip_key, reason)
         SELECT v.row_key, v.reason FROM {{ control }}.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
         -- The first ten keys of the pass, and of all.

@@ -1,4 +1,44 @@
 {% import "macros.sql" as w -%}
+
+{#- Whether two names are those of one table to this server. -#}
+{% macro same_table(a, b) -%}
+(CONVERT({{ a }} USING utf8mb4) COLLATE utf8mb4_bin = {{ b }} OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT({{ a }} USING utf8mb4) COLLATE utf8mb4_general_ci = {{ b }})
+{%- endmacro same_table -%}
+
+{#- The tables that are new since v_names, or were made anew, and have the columns of table t. -#}
+{% macro lookalike(schema_literal) -%}
+SELECT o.table_name
+FROM information_schema.tables AS o
+WHERE o.table_schema = {{ schema_literal }}
+  AND o.table_name <> t.table_name
+  AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
+  AND (
+      SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+      FROM information_schema.columns AS c
+      WHERE c.table_schema = {{ schema_literal }}
+        AND c.table_name = o.table_name
+  ) = (
+      SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+      FROM information_schema.columns AS c
+      WHERE c.table_schema = {{ schema_literal }}
+        AND c.table_name = t.table_name
+  )
+{%- endmacro lookalike -%}
+
+{#- The foreign keys of other databases that act on the tables whose rows go, into o_keys. -#}
+{% macro keys_beside(schema_literal, going) -%}
+SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'), '')
+INTO o_keys
+FROM information_schema.referential_constraints AS f
+WHERE f.constraint_schema <> {{ schema_literal }}
+  AND f.unique_constraint_schema = {{ schema_literal }}
+  AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+  AND f.referenced_table_name IN (
+{%- for name in going %}
+      {{ name }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+  );
+{%- endmacro keys_beside -%}
 {{ w::session() }}
 
 -- rule_pause: rules that runs pass over.
@@ -103,6 +143,7 @@ BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_reason longtext;
     DECLARE v_document longtext;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "reason"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
@@ -124,6 +165,7 @@ COMMENT 'Ends the pause of a rule and answers it. Example: CALL {{ control }}.re
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_document longtext;
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.check_options(p_options, '["rule"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
     CALL {{ control }}.pause_document(v_rule, v_document);
@@ -168,31 +210,60 @@ BEGIN
     END IF;
 END;
 
--- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
--- such a table would go, or lose their reference, without a rule, a count or a copy.
--- Tables of other databases are not looked for: the owner role sees this one only.
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+--# create table {{ control }}.catalog_state
+CREATE TABLE IF NOT EXISTS {{ control }}.catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and the types of keys and edges. Every batch compares it.';
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
 --# create procedure {{ control }}.strangers
-CREATE PROCEDURE {{ control }}.strangers()
+CREATE PROCEDURE {{ control }}.strangers(IN p_all boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stranger with the foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body @body@]'
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. p_all: also what only refuses in other databases. [body @body@]'
 BEGIN
+    DECLARE v_beside longtext;
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_stranger;
     CREATE TEMPORARY TABLE {{ control }}.work_stranger (
-        table_name      varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        constraint_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        parent          varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        on_delete       varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        obeys           boolean NOT NULL,
-        overruled       boolean NOT NULL,
-        PRIMARY KEY (table_name, constraint_name)
+        position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        acts     boolean NOT NULL
     ) ENGINE = InnoDB;
-    INSERT INTO {{ control }}.work_stranger (table_name, constraint_name, parent, on_delete, obeys, overruled)
+    INSERT INTO {{ control }}.work_stranger (object, detail, acts)
     SELECT
-        f.table_name, f.constraint_name, f.referenced_table_name, LOWER(f.delete_rule),
-        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'),
-        COALESCE(JSON_CONTAINS(JSON_EXTRACT(c.forced_install, '$.findings'), JSON_OBJECT('code', 'unlisted-reference', 'object', f.table_name)), false)
+        f.table_name,
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
     FROM information_schema.referential_constraints AS f
-    CROSS JOIN {{ control }}.control AS c
+    LEFT JOIN (
+        SELECT u.table_name, u.constraint_name, GROUP_CONCAT(CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin ORDER BY CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin SEPARATOR ', ') AS pairs
+        FROM information_schema.key_column_usage AS u
+        WHERE u.table_schema = {{ schema_literal }}
+          AND u.referenced_table_schema = {{ schema_literal }}
+        GROUP BY u.table_name, u.constraint_name
+    ) AS c ON c.table_name = f.table_name AND c.constraint_name = f.constraint_name
+{%- if known_keys %}
+    LEFT JOIN (
+{%- for key in known_keys %}
+        SELECT {{ key.table }} AS name, {{ key.pairs }} AS pairs, {{ key.parent }} AS parent, {{ key.effects }} AS effects{% if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS k
+        ON {{ self::same_table(a="c.table_name", b="k.name") }}
+        AND c.pairs COLLATE utf8mb4_bin = k.pairs
+        AND {{ self::same_table(a="f.referenced_table_name", b="k.parent") }}
+        AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
+{%- endif %}
     WHERE f.constraint_schema = {{ schema_literal }}
       AND f.unique_constraint_schema = {{ schema_literal }}
       AND f.referenced_table_name IN (
@@ -200,42 +271,320 @@ BEGIN
           {{ name }}{% if not loop.last %},{% endif %}
 {%- endfor %}
       )
-      AND f.table_name NOT IN (
-{%- for name in known %}
+{%- if known_keys %}
+      AND k.name IS NULL
+{%- endif %}
+{%- if ignored %}
+      -- That an ignored table keeps families is meant so.
+      AND (f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR f.table_name NOT IN ({{ ignored }}))
+{%- endif %}
+    ORDER BY f.table_name, f.constraint_name;
+    -- No edge is one of another database. They are looked for one by one where there are some.
+    CALL {{ control }}.catalog_beside(v_beside);
+    IF p_all OR v_beside <> '' THEN
+        INSERT INTO {{ control }}.work_stranger (object, detail, acts)
+        SELECT
+            CONCAT(f.constraint_schema, '.', f.table_name),
+            CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+            f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> {{ schema_literal }}
+          AND f.unique_constraint_schema = {{ schema_literal }}
+          AND f.referenced_table_name IN (
+{%- for name in going %}
+              {{ name }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+          )
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+        IF ROW_COUNT() = 0 AND v_beside <> '' THEN
+            INSERT INTO {{ control }}.work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
+    INSERT INTO {{ control }}.work_stranger (object, detail, acts)
+    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = {{ schema_literal }}
+      AND t.table_name IN (
+{%- for name in going %}
           {{ name }}{% if not loop.last %},{% endif %}
 {%- endfor %}
-      );
+      )
+      AND COALESCE(t.engine, '') <> 'InnoDB'
+    ORDER BY t.table_name;
 END;
-
--- stranger: why no run may start, by the foreign keys.
 --# create procedure {{ control }}.stranger
 CREATE PROCEDURE {{ control }}.stranger(OUT o_stranger longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body @body@]'
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says; NULL if there is none. [body @body@]'
 BEGIN
-    CALL {{ control }}.strangers();
+    CALL {{ control }}.strangers(false);
     SET o_stranger = (
-        SELECT CONCAT('table ', s.table_name, ' references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it')
+        SELECT CONCAT('table ', s.object, ' ', s.detail)
         FROM {{ control }}.work_stranger AS s
-        WHERE s.obeys
-          AND NOT s.overruled
-        ORDER BY s.table_name, s.constraint_name
+        WHERE s.acts
+        ORDER BY s.position
         LIMIT 1
     );
     DROP TEMPORARY TABLE {{ control }}.work_stranger;
 END;
 
--- check_stranger: a run by hand, or a purge, is told by an error.
---# create procedure {{ control }}.check_stranger
-CREATE PROCEDURE {{ control }}.check_stranger()
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
+-- has no number that an account without special rights may see: each change of it sets the time at which it was made.
+--# create procedure {{ control }}.catalog_now
+CREATE PROCEDURE {{ control }}.catalog_now(OUT o_state longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where stranger() finds something. [body @body@]'
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act on them, between bars. [body @body@]'
 BEGIN
-    DECLARE v_stranger longtext;
-    CALL {{ control }}.stranger(v_stranger);
-    IF v_stranger IS NOT NULL THEN
-        CALL {{ control }}.not_ready(v_stranger, 'add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install');
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_keys   longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT GROUP_CONCAT(CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|')
+    INTO o_state
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = {{ schema_literal }}
+      AND t.table_name IN (
+{%- for shape in shapes %}
+          {{ shape.table }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+      );
+    SELECT GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|')
+    INTO v_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema = {{ schema_literal }}
+      AND f.unique_constraint_schema = {{ schema_literal }}
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND f.referenced_table_name IN (
+{%- for name in going %}
+          {{ name }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+      );
+    SET o_state = CONCAT_WS('|', o_state, v_keys);
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- catalog_beside: the same of the foreign keys of other databases.
+{%- if maria %} To find them, MariaDB opens every table of the server, but for
+-- who has the right PROCESS: he may ask InnoDB, which knows names as files have them.{% endif %}
+--# create procedure {{ control }}.catalog_beside
+CREATE PROCEDURE {{ control }}.catalog_beside(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The foreign keys of tables of other databases that act on those of the spec, between bars. [body @body@]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+{%- if maria %}
+    DECLARE v_here varchar(400) DEFAULT CONCAT(CAST(CONVERT({{ schema_literal }} USING filename) AS binary), '/');
+    DECLARE EXIT HANDLER FOR 1227
+    BEGIN
+        {{ self::keys_beside(schema_literal=schema_literal, going=going) | indent(prefix="        ") }}
+        SET SESSION group_concat_max_len = v_length;
+    END;
+    SET SESSION group_concat_max_len = 67108864;
+    -- 1: CASCADE, 2: SET NULL.
+    SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
+    INTO o_keys
+    FROM information_schema.innodb_sys_foreign AS f
+    WHERE f.type & 3 <> 0
+      AND LEFT(f.for_name, CHAR_LENGTH(v_here)) <> v_here
+      AND f.ref_name IN (
+{%- for name in going %}
+          CONCAT(v_here, CAST(CONVERT({{ name }} USING filename) AS binary)){% if not loop.last %},{% endif %}
+{%- endfor %}
+      );
+{%- else %}
+    SET SESSION group_concat_max_len = 67108864;
+    {{ self::keys_beside(schema_literal=schema_literal, going=going) | indent(prefix="    ") }}
+{%- endif %}
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- catalog_shapes: the columns of keys and edges.
+--# create procedure {{ control }}.catalog_shapes
+CREATE PROCEDURE {{ control }}.catalog_shapes(OUT o_shapes longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns of keys and edges with their types and collations, between bars. [body @body@]'
+BEGIN
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, '')) ORDER BY c.table_name, c.column_name SEPARATOR '|'), '|')
+    INTO o_shapes
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = {{ schema_literal }}
+      AND (
+{%- for shape in shapes %}
+          {% if not loop.first %}OR {% endif %}c.table_name = {{ shape.table }}{% if shape.columns %} AND c.column_name IN ({{ shape.columns }}){% endif %}
+{%- endfor %}
+      );
+END;
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
+-- another one was put in its place is told by a table that was made since, too, and has the same columns.
+--# create procedure {{ control }}.replaced
+CREATE PROCEDURE {{ control }}.replaced(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body @body@]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_then   longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    DECLARE v_now    longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM {{ control }}.catalog_state AS s WHERE s.run_id = p_run;
+    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = {{ schema_literal }}
+      AND t.table_name IN (
+{%- for shape in shapes %}
+          {{ shape.table }}{% if not loop.last %},{% endif %}
+{%- endfor %}
+      )
+      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+      AND EXISTS (
+          {{ self::lookalike(schema_literal=schema_literal) | indent(prefix="          ") }}
+      );
+    IF o_reason IS NULL THEN
+        CALL {{ control }}.catalog_shapes(v_now);
+        IF NOT v_now <=> v_shapes THEN
+            SELECT MIN(CONCAT('table ', c.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            INTO o_reason
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = {{ schema_literal }}
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_now) > 0
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_shapes) = 0;
+        END IF;
     END IF;
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+--# create procedure {{ control }}.unaccounted
+CREATE PROCEDURE {{ control }}.unaccounted(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body @body@]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_then longtext;
+    DECLARE v_now longtext;
+    CALL {{ control }}.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL {{ control }}.server_identity(v_identity);
+        SELECT MAX(a.state)
+        INTO v_then
+        FROM {{ control }}.control AS c
+        JOIN {{ control }}.catalog_state AS a ON a.run_id = 0
+        WHERE c.armed
+          AND c.server_identity = v_identity;
+        CALL {{ control }}.catalog_now(v_now);
+        IF v_then <> v_now THEN
+            CALL {{ control }}.replaced(0, o_reason);
+            SET o_reason = CONCAT('catalog changed: ', o_reason);
+        END IF;
+    END IF;
+END;
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+--# create procedure {{ control }}.check_catalog
+CREATE PROCEDURE {{ control }}.check_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where unaccounted() finds something. [body @body@]'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL {{ control }}.unaccounted(v_reason);
+    IF v_reason LIKE 'catalog changed%' THEN
+        CALL {{ control }}.not_ready(v_reason, 'look at both tables, then CALL {{ control }}.arm()');
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL {{ control }}.not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+END;
+
+-- note_catalog: what the catalog says now, for a run, or for as long as windrow is armed (p_run 0).
+--# create procedure {{ control }}.note_catalog
+CREATE PROCEDURE {{ control }}.note_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state what the catalog says now. [body @body@]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL {{ control }}.catalog_now(v_state);
+    CALL {{ control }}.catalog_beside(v_beside);
+    CALL {{ control }}.catalog_shapes(v_shapes);
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = {{ schema_literal }};
+    SET SESSION group_concat_max_len = v_length;
+    REPLACE INTO {{ control }}.catalog_state (run_id, state, beside, names, shapes, taken_at)
+    VALUES (p_run, COALESCE(v_state, ''), v_beside, COALESCE(v_names, ''), COALESCE(v_shapes, ''), UTC_TIMESTAMP(6));
+END;
+
+-- note_installed: who installs on a server that is armed takes the tables as they are now.
+--# create procedure {{ control }}.note_installed
+CREATE PROCEDURE {{ control }}.note_installed()
+SQL SECURITY DEFINER
+COMMENT 'Calls note_catalog(0) where windrow is armed on this server. [body @body@]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_armed    boolean;
+    CALL {{ control }}.server_identity(v_identity);
+    SELECT COUNT(*) INTO v_armed FROM {{ control }}.control AS c WHERE c.armed AND c.server_identity = v_identity;
+    IF v_armed THEN
+        CALL {{ control }}.note_catalog(0);
+    END IF;
+END;
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
+-- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+--# create procedure {{ control }}.look_again
+CREATE PROCEDURE {{ control }}.look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too. [body @body@]'
+BEGIN
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_before longtext;
+    DECLARE v_beside longtext;
+    SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM {{ control }}.catalog_state AS s WHERE s.run_id = p_run;
+    CALL {{ control }}.catalog_now(v_now);
+    IF p_last THEN
+        CALL {{ control }}.catalog_beside(v_beside);
+    ELSE
+        SET v_beside = v_before;
+    END IF;
+    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+END;
+
+-- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
+-- the run goes on.
+--# create procedure {{ control }}.judge_catalog
+CREATE PROCEDURE {{ control }}.judge_catalog(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is. [body @body@]'
+BEGIN
+    CALL {{ control }}.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL {{ control }}.replaced(p_run, o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL {{ control }}.note_catalog(p_run);
+    END IF;
+    SET o_reason = LEFT(CONCAT('catalog changed: ', o_reason), 900);
+END;
+
+-- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
+--# create procedure {{ control }}.take_tables
+CREATE PROCEDURE {{ control }}.take_tables()
+SQL SECURITY DEFINER
+COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body @body@]'
+BEGIN
+    DECLARE v_none integer;
+    SELECT COUNT(*) INTO v_none FROM DUAL
+{%- for table in going_tables %}
+    {% if loop.first %}WHERE{% else %}   OR{% endif %} EXISTS (SELECT 1 FROM {{ table }} LIMIT 0)
+{%- endfor %};
 END;
 
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
@@ -243,7 +592,7 @@ END;
 --# create procedure {{ control }}.held_back
 CREATE PROCEDURE {{ control }}.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body @body@]'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body @body@]'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -287,10 +636,10 @@ BEGIN
             END IF;
         END IF;
         IF o_refused IS NULL THEN
-            CALL {{ control }}.stranger(o_refused);
+            CALL {{ control }}.unaccounted(o_refused);
         END IF;
         IF o_refused IS NULL THEN
-            CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
+            CALL {{ control }}.window_at(UTC_TIMESTAMP(6), v_open);
             IF NOT v_open THEN
                 SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM {{ control }}.open_hours AS h;
             END IF;

@@ -92,6 +92,7 @@ BEGIN
     DECLARE v_paused        boolean;
     DECLARE v_deadline      datetime(6);
     DECLARE v_waiting_for   longtext;
+    DECLARE v_alive_at      datetime(6);
     DECLARE v_rows          bigint;
     DECLARE v_batches       bigint;
     DECLARE v_size          bigint;
@@ -126,13 +127,17 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     pace: BEGIN
-        SELECT r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused
-        INTO v_own, v_deadline, v_waiting_for, v_paused
+        SELECT r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at
+        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at
         FROM {{ control }}.run AS r
         CROSS JOIN {{ control }}.control AS c
         WHERE r.run_id = p_run;
         IF NOT v_own THEN
             LEAVE pace;
+        END IF;
+        -- A run that rests for long lives.
+        IF v_alive_at < v_now - INTERVAL 1 MINUTE THEN
+            {{ w::sign_of_life(control=control) }}
         END IF;
 {%- if workers > 1 %}
         SELECT COUNT(s.run_id), MAX(s.at_rule) INTO v_over, v_at FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run;

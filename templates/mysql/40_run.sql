@@ -35,34 +35,7 @@ BEGIN
 {%- endif %}
         @@SESSION.time_zone
     );
-{%- if maria %}
-    -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
-    DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.control, {{ control }}.latch, {{ control }}.policy, {{ control }}.hold, {{ control }}.artifact,
-        {{ control }}.setting, {{ control }}.settings, {{ control }}.setting_log,
-        {{ control }}.run, {{ control }}.run_rule, {{ control }}.run_table, {{ control }}.run_skip, {{ control }}.run_failure, {{ control }}.run_backlog, {{ control }}.tally, {{ control }}.unfinished, {{ control }}.rule_pause, {{ control }}.refusal, {{ control }}.scheduling,{% if stamps > 0 %} {{ control }}.run_stamp,{% endif %}{% if workers > 1 %} {{ control }}.sweep, {{ control }}.run_sweep, {{ control }}.run_claim,{% endif %}
-{%- for archive in archives %}
-        {{ archive.archive }}, {{ archive.entry }},
-{%- endfor %}
-{%- if archives %}
-        {{ control }}.kept_run, {{ control }}.unarchived,
-{%- endif %}
-{%- for table in referring %}
-        {{ table }},
-{%- endfor %}
-{%- for table in tables %}
-        {{ table.table }}{% if not loop.last %},{% else %};{% endif %}
-{%- endfor %}
-{%- for definition in definitions %}
-    DROP TEMPORARY TABLE IF EXISTS {{ definition.table }};
-{%- endfor %}
-{%- if by_row %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.run_pass;
-{%- for rule in rules %}{% if rule.single %}{% for reference in rule.single.references %}
-    DROP TEMPORARY TABLE IF EXISTS {{ reference }};
-{%- endfor %}{% endif %}{% endfor %}
-{%- endif %}
-{%- endif %}
+    CALL {{ control }}.drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
@@ -127,9 +100,10 @@ END;
 --# create procedure {{ control }}.run_open
 CREATE PROCEDURE {{ control }}.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body @body@]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body @body@]'
 BEGIN
     DECLARE v_batch bigint;
+    CALL {{ control }}.note_catalog(p_run);
 {%- for rule in rules %}
     IF COALESCE(p_rule, {{ rule.literal }}) = {{ rule.literal }} THEN
         CALL {{ control }}.setting_of({{ rule.literal }}, '{{ rule.batch_setting }}', v_batch);
@@ -145,22 +119,49 @@ BEGIN
 END;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays.
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 --# create procedure {{ control }}.reap
 CREATE PROCEDURE {{ control }}.reap()
 SQL SECURITY DEFINER
 COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL {{ control }}.reap(); [body @body@]'
 BEGIN
     DECLARE v_torn bigint;
-    UPDATE {{ control }}.run AS r
-    SET r.status = IF(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}) = r.backend_pid, 'cancelled', 'crashed'),
-        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = {% if stamps > 0 %}COALESCE(
-            (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id),
-            (SELECT MAX(p.updated_at) FROM {{ control }}.run_stamp AS p WHERE p.run_id = r.run_id)
-        ){% else %}(SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id){% endif %}
-    WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}), CONNECTION_ID()) = CONNECTION_ID();
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    CALL {{ control }}.drop_shadows();
+    CALL {{ control }}.server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM {{ control }}.run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE {{ control }}.run AS r
+        SET r.status = IF(COALESCE(r.node, v_node) = v_node AND IS_USED_LOCK({{ self::lock_of(run_lock=run_lock, q=q, stamps=stamps, workers=workers) }}) = r.backend_pid, 'cancelled', 'crashed'),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = {% if stamps > 0 %}COALESCE(
+                (SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id),
+                (SELECT MAX(p.updated_at) FROM {{ control }}.run_stamp AS p WHERE p.run_id = r.run_id)
+            ){% else %}(SELECT MAX(p.updated_at) FROM {{ control }}.run_rule AS p WHERE p.run_id = r.run_id){% endif %}
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM {{ control }}.unfinished AS u;
     IF v_torn > 0 THEN
@@ -199,12 +200,12 @@ FROM {{ control }}.control AS c
 WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.run_window)
 {%- endfor %};
 
--- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
 -- put back, is in the window both times, and what it leaves out is in none.
---# create procedure {{ control }}.in_window
-CREATE PROCEDURE {{ control }}.in_window(IN p_at datetime(6), OUT o_open boolean)
+--# create procedure {{ control }}.window_at
+CREATE PROCEDURE {{ control }}.window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body @body@]'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone. [body @body@]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -215,6 +216,14 @@ BEGIN
     IF v_unknown IS NOT NULL THEN
         CALL {{ control }}.not_ready(CONCAT('the server does not know the time zone ', v_unknown), 'load the zones with {% if maria %}mariadb-tzinfo-to-sql{% else %}mysql_tzinfo_to_sql{% endif %}');
     END IF;
+END;
+--# create procedure {{ control }}.in_window
+CREATE PROCEDURE {{ control }}.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body @body@]'
+BEGIN
+    CALL {{ control }}.drop_shadows();
+    CALL {{ control }}.window_at(p_at, o_open);
 END;
 
 -- window_state: what a batch makes of the windows.
@@ -228,7 +237,7 @@ BEGIN
     SET o_state = NULL;
     SELECT r.{{ q }}trigger{{ q }} INTO v_trigger FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     IF v_trigger = 'SCHEDULED' THEN
-        CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_open);
+        CALL {{ control }}.window_at(UTC_TIMESTAMP(6), v_open);
         IF NOT v_open THEN
             SET o_state = 'window closed';
         END IF;
@@ -253,9 +262,11 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_node     varchar(700);
 {%- if workers > 1 %}
     DECLARE v_lock     varchar(80);
 {%- endif %}
+    CALL {{ control }}.server_identity(v_node);
     CALL {{ control }}.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"{% if workers > 1 %}, "worker"{% endif %}]');
     CALL {{ control }}.check_run_options(p_options, v_as_of);
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
@@ -277,7 +288,7 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        CALL {{ control }}.check_stranger();
+        CALL {{ control }}.check_catalog();
     END IF;
 {%- if archives %}
     IF o_refused IS NULL THEN
@@ -306,6 +317,9 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
+        {{ w::elsewhere(control=control, what="run", which=w::is_run(stamps=stamps)) }}
+    END IF;
+    IF o_refused IS NULL THEN
 {%- if workers > 1 %}
         SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
         INTO o_refused
@@ -332,7 +346,7 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another run is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -342,8 +356,8 @@ BEGIN
         IF v_budget IS NULL THEN
             CALL {{ control }}.setting_of({{ rules.0.literal }}, 'time_budget', v_budget);
         END IF;
-        INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL {{ control }}.run_open(o_run, v_rule);
 {%- if workers > 1 %}
@@ -373,6 +387,11 @@ BEGIN
 {%- if archives %}
     CALL {{ control }}.archive_keep(v_days);
 {%- endif %}
+    DELETE s
+    FROM {{ control }}.catalog_state AS s
+    LEFT JOIN {{ control }}.run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
     DELETE b
     FROM {{ control }}.run AS r
     JOIN {{ control }}.run_backlog AS b ON b.run_id = r.run_id
@@ -404,7 +423,9 @@ BEGIN
     DELETE l
     FROM {{ control }}.setting_log AS l
     JOIN {{ control }}.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
-    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
 END;
 
 -- run_document, run_result: one run of the ledger as a document.
@@ -529,6 +550,7 @@ SQL SECURITY DEFINER
 COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL {{ control }}.run_result(1); [body @body@]'
 BEGIN
     DECLARE v_document longtext;
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.run_document(p_run, v_document);
     SELECT v_document AS p_result;
 END;
@@ -566,11 +588,7 @@ BEGIN
     {{ w::on_error(control=control, maria=maria, end="run_end", lock=run_lock) }}
 {%- endif %}
     CALL {{ control }}.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL {{ control }}.run_begin(p_options, v_run, v_refused);
-    COMMIT;
+    {% if workers > 1 %}{{ w::begin_run(control=control, call="CALL " ~ control ~ ".run_begin(p_options, v_run, v_refused);", what="run", lock="v_lock") }}{% else %}{{ w::begin_run(control=control, call="CALL " ~ control ~ ".run_begin(p_options, v_run, v_refused);", what="run", lock=run_lock) }}{% endif %}
     IF v_run IS NOT NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);
 {%- for rule in rules %}
@@ -743,13 +761,13 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL {{ control }}.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL {{ control }}.arm() first');
     END IF;
-    CALL {{ control }}.check_stranger();
+    CALL {{ control }}.check_catalog();
 {%- if archives %}
     CALL {{ control }}.check_archive(o_rule);
 {%- endif %}
     CALL {{ control }}.option_of(p_options, 'dry_run', v_text);
-    INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    INSERT INTO {{ control }}.run ({{ q }}trigger{{ q }}, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
     CALL {{ control }}.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT({{ run_lock }}, '.', o_run), 0);
@@ -778,9 +796,7 @@ BEGIN
             {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
             ROLLBACK;
         END;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL {{ control }}.{{ rule.name }}_work();
+        {{ w::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="        ") }}
         {{ w::before_purge(control=control, rule=rule, q=q) }}
         -- The work tables have the type and the collation of the key.
         REPLACE INTO {{ control }}.work_cursor (only_row, id)
@@ -800,7 +816,10 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
         CALL {{ control }}.{{ rule.name }}_scope(v_as_of, NULL, NULL);
-        CALL {{ control }}.{{ rule.name }}_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL {{ control }}.{{ rule.name }}_judge(true, true, v_families);
+        {{ w::keep_found(pad="        ") }}
+        CALL {{ control }}.{{ rule.name }}_batch(p_run, v_rows);
+        {{ w::take_back(control=control, pad="        ") }}
         SELECT k.reason INTO o_reason FROM {{ control }}.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
         CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
@@ -810,6 +829,7 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = {{ rule.literal }};
+        {{ w::look_before_commit(control=control) }}
         DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
         COMMIT;
     END attempt;

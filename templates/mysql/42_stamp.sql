@@ -97,7 +97,7 @@ BEGIN
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') THEN
         CALL {{ control }}.option_of(p_options, 'to', v_text);
-        CALL {{ control }}.instant(v_text, v_to);
+        CALL {{ control }}.instant_of(v_text, v_to);
         -- Whole seconds of four-digit years: what every server stores alike.
         IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR MICROSECOND(v_to) > 0 THEN
             CALL {{ control }}.refuse(CONCAT('to is not an instant in whole seconds: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
@@ -272,11 +272,11 @@ BEGIN
     ) ENGINE = InnoDB;
 END;
 
--- {{ stamp.name }}_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
---# create procedure {{ control }}.{{ stamp.name }}_stamp_batch
-CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+-- {{ stamp.name }}_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_lock
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_lock(IN p_options longtext, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the {{ stamp.end_time_name }} that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of {{ stamp.table_name }} first. {{ stamp.name }}_stamp_step calls it. [body @body@]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of {{ stamp.table_name }} of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the {{ stamp.end_time_name }} that its options say, and work_skip with what has none. {{ stamp.name }}_stamp_step calls it. [body @body@]'
 BEGIN
 {%- if stamp.by_family %}
     DECLARE v_family  boolean;
@@ -285,7 +285,6 @@ BEGIN
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
     DECLARE v_text    longtext;
-    DECLARE v_rows    bigint;
 {%- if stamp.by_family %}
     CALL {{ control }}.option_of(p_options, 'hierarchical', v_text);
     SET v_family = COALESCE(v_text <> 'false', true);
@@ -294,7 +293,7 @@ BEGIN
     CALL {{ control }}.option_of(p_options, 'default', v_text);
     CALL {{ control }}.seconds(v_text, v_default);
     CALL {{ control }}.option_of(p_options, 'to', v_text);
-    CALL {{ control }}.instant(v_text, v_to);
+    CALL {{ control }}.instant_of(v_text, v_to);
     SET v_to = {{ stamp.to }};
 {%- if stamp.of %}
 
@@ -360,10 +359,23 @@ BEGIN
     ORDER BY w.id;
     DELETE FROM {{ control }}.work_time WHERE reason IS NOT NULL;
     SELECT COUNT(*) INTO o_families FROM {{ control }}.work_time AS w;
+END;
 
-    IF p_dry_run THEN
-        SAVEPOINT before_changes;
-    END IF;
+-- {{ stamp.name }}_stamp_batch: sets the removal times in work_time, in the caller's transaction.
+--# create procedure {{ control }}.{{ stamp.name }}_stamp_batch
+CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the {{ stamp.end_time_name }} that {{ stamp.name }}_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. {{ stamp.name }}_stamp_step calls it, and rolls back for a dry run. [body @body@]'
+BEGIN
+{%- if stamp.by_family %}
+    DECLARE v_family boolean;
+    DECLARE v_text   longtext;
+{%- endif %}
+    DECLARE v_rows   bigint;
+{%- if stamp.by_family %}
+    CALL {{ control }}.option_of(p_options, 'hierarchical', v_text);
+    SET v_family = COALESCE(v_text <> 'false', true);
+{%- endif %}
     SET o_rows = '';
 {%- for step in stamp.steps %}
 
@@ -389,9 +401,6 @@ BEGIN
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
 {%- endfor %}
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_changes;
-    END IF;
 END;
 
 -- {{ stamp.name }}_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
@@ -430,7 +439,10 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM {{ control }}.work_stamp AS w;
-            CALL {{ control }}.{{ stamp.name }}_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL {{ control }}.{{ stamp.name }}_stamp_lock(v_options, v_families);
+            {{ w::keep_found(pad="            ") }}
+            CALL {{ control }}.{{ stamp.name }}_stamp_batch(v_options, v_rows);
+            {{ w::take_back(control=control, pad="            ") }}
             CALL {{ control }}.record_skips(p_run, {{ stamp.literal }});
             SET v_sum = {% for step in stamp.steps %}JSON_VALUE(v_rows, '$[{{ loop.index0 }}]'){% if not loop.last %} + {% endif %}{% endfor %};
             UPDATE {{ control }}.run_stamp AS p
@@ -492,6 +504,8 @@ BEGIN
     DECLARE v_budget bigint;
     DECLARE v_chunk  bigint DEFAULT 200;
     DECLARE v_pid    bigint;
+    DECLARE v_node   varchar(700);
+    CALL {{ control }}.server_identity(v_node);
     CALL {{ control }}.check_stamp_options(p_options, o_rule);
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL {{ control }}.not_ready('binlog_format is STATEMENT: a replica would change other rows', 'set it to ROW or MIXED');
@@ -510,6 +524,9 @@ BEGIN
         IF COALESCE(IS_USED_LOCK(CONCAT({{ run_lock }}, '.stamp')), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL {{ control }}.reap();
         END IF;
+        {{ w::elsewhere(control=control, what="stamp", which="r.`trigger` = 'STAMP'") }}
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK(CONCAT({{ run_lock }}, '.stamp'), 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK(CONCAT({{ run_lock }}, '.stamp'));
             SELECT CONCAT('stamp ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -534,8 +551,8 @@ BEGIN
 {%- if stamps_of %}
         CALL {{ control }}.option_of(p_options, 'of', v_of);
 {%- endif %}
-        INSERT INTO {{ control }}.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO {{ control }}.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         INSERT INTO {{ control }}.run_stamp (run_id, rule, batch_families, table_rows)
         SELECT o_run, o_rule, COALESCE(v_text, 200), CASE {% if stamps_of %}CONCAT_WS('.', o_rule, v_of){% else %}o_rule{% endif %}
@@ -654,6 +671,7 @@ SQL SECURITY DEFINER
 COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL {{ control }}.stamp_result(1); [body @body@]'
 BEGIN
     DECLARE v_document longtext;
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.stamp_document(p_run, v_document);
     SELECT v_document AS p_result;
 END;
@@ -677,11 +695,7 @@ BEGIN
     DECLARE v_message  varchar(900);
     {{ w::on_error(control=control, maria=maria, end="stamp_end", lock="CONCAT(" ~ run_lock ~ ", '.stamp')") }}
     CALL {{ control }}.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL {{ control }}.stamp_begin(p_options, v_run, v_rule, v_refused);
-    COMMIT;
+    {{ w::begin_run(control=control, call="CALL " ~ control ~ ".stamp_begin(p_options, v_run, v_rule, v_refused);", what="stamp", lock="CONCAT(" ~ run_lock ~ ", '.stamp')") }}
     IF v_run IS NOT NULL THEN
 {%- for stamp in stamped %}
         IF v_rule = {{ stamp.whole_name }} THEN

@@ -147,6 +147,7 @@ BEGIN
     DECLARE v_before datetime(6);
     DECLARE v_rows   bigint;
     DECLARE v_runs   longtext;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["run", "older_than"]');
     CALL {{ control }}.archive_options(p_options, v_run, v_before);
@@ -499,13 +500,43 @@ BEGIN
     SET @windrow_statement = NULL;
 END;
 
--- archive_back: what archive_restore() does within its transaction.
---# create procedure {{ control }}.archive_back
-CREATE PROCEDURE {{ control }}.archive_back(IN p_run bigint, IN p_rule varchar(64), IN p_keys longtext, IN p_most bigint, OUT o_document longtext)
+-- archive_find: what is to come back.
+--# create procedure {{ control }}.archive_find
+CREATE PROCEDURE {{ control }}.archive_find(IN p_run bigint, IN p_rule varchar(64), IN p_most bigint)
 SQL SECURITY DEFINER
-COMMENT 'Moves the archived rows of run p_run, or of the families in work_named of rule p_rule, back into their tables, and holds them. [body @body@]'
+COMMENT 'Writes the archived rows of run p_run, or of the families in work_named of rule p_rule, to the work tables of a restoration. Reads only. [body @body@]'
 BEGIN
-    DECLARE v_limit   bigint DEFAULT p_most + 1;
+    DECLARE v_limit bigint DEFAULT p_most + 1;
+    DECLARE v_total bigint DEFAULT 0;
+    IF p_rule IS NULL THEN
+{%- for place in unarchive.places %}
+        INSERT INTO {{ control }}.work_back_{{ place.place }} (row_id)
+        SELECT a.windrow_row_id FROM {{ place.archive.archive }} AS a WHERE a.windrow_run_id = p_run ORDER BY a.windrow_row_id LIMIT v_limit;
+        SET v_total = v_total + ROW_COUNT();
+{%- endfor %}
+    END IF;
+{%- for rule in unarchive.rules %}{% if not rule.unknown %}
+    IF p_rule = {{ rule.literal }} THEN
+        CALL {{ control }}.{{ rule.name }}_archived(p_run);
+{%- for place in unarchive.places %}
+        SET v_total = v_total + (SELECT COUNT(*) FROM {{ control }}.work_back_{{ place.place }} AS w);
+{%- endfor %}
+    END IF;
+{%- endif %}{% endfor %}
+    IF v_total = 0 THEN
+        CALL {{ control }}.refuse(CONCAT('run ', p_run, ' has no archived rows of these families'), 'archive_list() has the runs');
+    END IF;
+    IF v_total > p_most THEN
+        CALL {{ control }}.not_ready(CONCAT('more rows than one transaction should bring back: max_rows is ', p_most), 'restore by keys, or raise max_rows');
+    END IF;
+END;
+
+-- archive_back: what archive_restore() does within its last transaction.
+--# create procedure {{ control }}.archive_back
+CREATE PROCEDURE {{ control }}.archive_back(IN p_run bigint, IN p_rule varchar(64), IN p_keys longtext, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'Moves the archived rows of run p_run that archive_find() has found back into their tables, and holds them. [body @body@]'
+BEGIN
     DECLARE v_table   varchar(64) DEFAULT 'hold';
     DECLARE v_count   bigint;
     DECLARE v_total   bigint DEFAULT 0;
@@ -531,27 +562,6 @@ BEGIN
         SET v_text = LEFT(CONCAT('nothing is restored: table ', v_table, ': ', v_message, '; a row that has come since is in the way'), 128);
         SIGNAL SQLSTATE '23000' SET MESSAGE_TEXT = v_text;
     END;
-    IF p_rule IS NULL THEN
-{%- for place in unarchive.places %}
-        INSERT INTO {{ control }}.work_back_{{ place.place }} (row_id)
-        SELECT a.windrow_row_id FROM {{ place.archive.archive }} AS a WHERE a.windrow_run_id = p_run ORDER BY a.windrow_row_id LIMIT v_limit;
-        SET v_total = v_total + ROW_COUNT();
-{%- endfor %}
-    END IF;
-{%- for rule in unarchive.rules %}{% if not rule.unknown %}
-    IF p_rule = {{ rule.literal }} THEN
-        CALL {{ control }}.{{ rule.name }}_archived(p_run);
-{%- for place in unarchive.places %}
-        SET v_total = v_total + (SELECT COUNT(*) FROM {{ control }}.work_back_{{ place.place }} AS w);
-{%- endfor %}
-    END IF;
-{%- endif %}{% endfor %}
-    IF v_total = 0 THEN
-        CALL {{ control }}.refuse(CONCAT('run ', p_run, ' has no archived rows of these families'), 'archive_list() has the runs');
-    END IF;
-    IF v_total > p_most THEN
-        CALL {{ control }}.not_ready(CONCAT('more rows than one transaction should bring back: max_rows is ', p_most), 'restore by keys, or raise max_rows');
-    END IF;
 {%- if unarchive.holds %}
 
     -- What comes back is due at once: a hold keeps it.
@@ -587,6 +597,7 @@ BEGIN
     -- Parents before children.
 {%- for place in unarchive.places %}
     SET v_count = (SELECT COUNT(*) FROM {{ control }}.work_back_{{ place.place }} AS w), v_table = {{ place.archive.table_literal }}, v_sum = 0, v_round = 1;
+    SET v_total = v_total + v_count;
     IF v_count > 0 THEN
 {%- if place.uppers %}
         -- A foreign key is checked row by row: first those whose upper rows are there, round by round.
@@ -717,7 +728,12 @@ BEGIN
         CALL {{ control }}.not_ready(CONCAT('the archive of run ', v_run, ' is not whole: table ', v_gap), 'a batch was killed, or it was changed by hand');
     END IF;
     CALL {{ control }}.check_archive(v_rule);
-    CALL {{ control }}.archive_back(v_run, v_rule, v_keys, v_most, v_document);
+    CALL {{ control }}.archive_find(v_run, v_rule, v_most);
+    -- The work tables were made: a transaction in which that was done is written to MariaDB's binary log even when it is
+    -- rolled back. Should archived rows go meanwhile, archive_back() notices.
+    COMMIT;
+    {{ w::start(pad="    ") }}
+    CALL {{ control }}.archive_back(v_run, v_rule, v_keys, v_document);
     COMMIT;
     CALL {{ control }}.archive_work();
     CALL {{ control }}.unsettle(v_settled);

@@ -48,6 +48,7 @@ CREATE PROCEDURE {{ control }}.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL {{ control }}.pause(''month-end closing''); [body @body@]'
 BEGIN
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     UPDATE {{ control }}.control AS c
     SET c.paused = true,
@@ -61,6 +62,7 @@ CREATE PROCEDURE {{ control }}.resume()
 SQL SECURITY DEFINER
 COMMENT 'Allows runs again after pause(). Example: CALL {{ control }}.resume(); [body @body@]'
 BEGIN
+    CALL {{ control }}.drop_shadows();
     UPDATE {{ control }}.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
@@ -102,6 +104,7 @@ CREATE PROCEDURE {{ control }}.orphans()
 SQL SECURITY DEFINER
 COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL {{ control }}.orphans(); [body @body@]'
 BEGIN
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.count_orphans();
     SELECT o.edge, o.orphans FROM {{ control }}.work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE {{ control }}.work_orphan;
@@ -111,11 +114,34 @@ END;
 --# create procedure {{ control }}.arm
 CREATE PROCEDURE {{ control }}.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]'
 BEGIN
+    CALL {{ control }}.arm_with('{}');
+END;
+--# create procedure {{ control }}.arm_with
+CREATE PROCEDURE {{ control }}.arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL {{ control }}.arm_with(''{"until": "restart"}''); [body @body@]'
+BEGIN
+    DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    CALL {{ control }}.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL {{ control }}.not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL {{ control }}.check_options(p_options, '["until"]');
+    CALL {{ control }}.option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL {{ control }}.refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE {{ control }}.control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
     CALL {{ control }}.server_identity(v_identity);
     CALL {{ control }}.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM {{ control }}.work_orphan AS o;
@@ -128,6 +154,19 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL {{ control }}.note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM {{ control }}.run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE {{ control }}.run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM {{ control }}.refusal WHERE server > '';
 END;
@@ -170,7 +209,8 @@ BEGIN
             ', "reason": ', {{ w::text(x="h.reason") }},
             ', "until": ', {{ w::instant(x="h.until") }},
             ', "placed_by": ', {{ w::text(x="h.placed_by") }},
-            ', "placed_at": ', {{ w::instant(x="h.placed_at") }}, '}'
+            ', "placed_at": ', {{ w::instant(x="h.placed_at") }},
+            ', "absent": ', {{ w::flag(x="h.absent") }}, '}'
         )
         FROM {{ control }}.hold AS h
         WHERE h.rule = p_rule
@@ -194,6 +234,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
@@ -244,6 +285,7 @@ BEGIN
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.check_options(p_options, '["rule", "scope"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
     CALL {{ control }}.option_of(p_options, 'scope', v_scope);
@@ -256,68 +298,134 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+--# create procedure {{ control }}.row_of_key
+CREATE PROCEDURE {{ control }}.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body @body@]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+{%- for rule in rules %}
+    IF p_rule = {{ rule.literal }} THEN
+{%- if rule.held.composite %}
+        IF JSON_VALID(p_key) THEN
+            IF JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = {{ rule.held.parts | length }} THEN
+                SET v_readable = {{ rule.held.readable }};
+            END IF;
+        END IF;
+{%- else %}
+        SET v_readable = {{ rule.held.readable }};
+{%- endif %}
+        DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_hold;
+        CREATE TEMPORARY TABLE {{ control }}.work_hold ENGINE = InnoDB AS
+        SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
+        WHILE v_readable AND v_way <= {{ rule.held.last_way }} DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO {{ control }}.work_hold ({{ rule.held.names }})
+                SELECT {{ rule.held.values }};
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT {{ rule.held.key_as_read }} INTO o_key FROM {{ control }}.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > {{ key_length }} THEN
+            CALL {{ control }}.refuse(CONCAT('not a key of ', {{ rule.table_literal }}, ': ', QUOTE(p_key)), 'a key is a {% if rule.held.composite %}JSON array of{% else %}value of{% endif %} {{ rule.held.form }}');
+        END IF;
+        SELECT {{ rule.held.key }}, {% if rule.by_end %}{{ rule.is_root }}{% else %}true{% endif %}
+        INTO o_key, o_found
+        FROM {{ control }}.work_hold AS r
+        STRAIGHT_JOIN {{ rule.table }} AS i ON {{ rule.held.matches }}
+        ORDER BY {{ rule.held.key }} = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+{%- if rule.by_end and rule.links and rule.candidates %}
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    SELECT r.k1 AS id
+                    FROM {{ control }}.work_hold AS r
+{%- for link in rule.links %}
+                    UNION
+                    SELECT n.{{ link.parent }}
+                    FROM up
+                    JOIN {{ link.table }} AS n ON n.{{ link.child }} = up.id
+                    WHERE n.{{ link.parent }} IS NOT NULL
+{%- endfor %}
+                )
+                SELECT COUNT(*)
+                FROM up
+                JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id
+                WHERE {{ rule.is_root }}
+            ) > 0;
+        END IF;
+{%- endif %}
+        DROP TEMPORARY TABLE {{ control }}.work_hold;
+    END IF;
+{%- endfor %}
+    SET o_found = COALESCE(o_found, false);
+END;
+
 -- set_hold, release_hold: families that must stay.
 --# create procedure {{ control }}.set_hold
 CREATE PROCEDURE {{ control }}.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
-    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
     DECLARE v_latch boolean;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
-    CALL {{ control }}.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL {{ control }}.check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
-    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_key){% else %}CALL {{ control }}.option_of(p_options, 'key', v_key){% endif %};
-    CALL {{ control }}.check_key(v_rule, v_key);
     CALL {{ control }}.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
         CALL {{ control }}.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
     END IF;
     CALL {{ control }}.option_of(p_options, 'until', v_text);
-    CALL {{ control }}.instant(v_text, v_until);
+    CALL {{ control }}.instant_of(v_text, v_until);
     IF v_text IS NOT NULL AND v_until IS NULL THEN
         CALL {{ control }}.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
     END IF;
-    INSERT INTO {{ control }}.hold (rule, `key`, reason, until, placed_by, placed_at)
-    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
-    ON DUPLICATE KEY UPDATE
-        reason = v_reason,
-        until = v_until,
-        placed_by = USER(),
-        placed_at = UTC_TIMESTAMP(6);
-    SELECT l.only_row INTO v_latch FROM {{ control }}.latch AS l FOR UPDATE;
-    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
-    -- old snapshot of the caller has it.
-{%- for rule in rules %}
-    IF v_rule = {{ rule.literal }} THEN
-{%- if rule.single %}
-        CALL {{ control }}.{{ rule.name }}_target(v_key);
-        SELECT COUNT(*) > 0
-        INTO v_exists
-        FROM {{ control }}.work_target AS r
-        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-        LOCK IN SHARE MODE;
-        DROP TEMPORARY TABLE {{ control }}.work_target;
-{%- else %}
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM {{ rule.table }} AS i
-            STRAIGHT_JOIN {{ control }}.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.{{ rule.key }} = {{ rule.key_of_hold }}
-            LOCK IN SHARE MODE
-        ) > 0;
-{%- endif %}
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL {{ control }}.refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
     END IF;
-{%- endfor %}
+    CALL {{ control }}.flag_of(p_options, 'even_if_absent', v_absent_too);
+    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_text){% else %}CALL {{ control }}.option_of(p_options, 'key', v_text){% endif %};
+    CALL {{ control }}.row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO {{ control }}.hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM {{ control }}.latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL {{ control }}.row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE {{ control }}.hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM {{ control }}.hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
+    END IF;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL {{ control }}.refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
+    END IF;
     CALL {{ control }}.hold_document(v_rule, v_key, v_text);
-    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', {{ w::flag(x="v_exists") }}, '}') AS p_result;
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', {{ w::flag(x="v_found") }}, '}') AS p_result;
 END;
 --# create procedure {{ control }}.release_hold
 CREATE PROCEDURE {{ control }}.release_hold(IN p_options longtext)
@@ -326,13 +434,21 @@ COMMENT 'Releases a hold and answers it. Example: CALL {{ control }}.release_hol
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
     DECLARE v_document longtext;
+    CALL {{ control }}.drop_shadows();
     CALL {{ control }}.check_options(p_options, '["rule", "key"]');
     CALL {{ control }}.check_rule(p_options, v_rule);
-    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_key){% else %}CALL {{ control }}.option_of(p_options, 'key', v_key){% endif %};
+    {% if by_composite %}CALL {{ control }}.key_of(JSON_EXTRACT(p_options, '$.key'), v_text){% else %}CALL {{ control }}.option_of(p_options, 'key', v_text){% endif %};
+    SET v_key = v_text;
     CALL {{ control }}.hold_document(v_rule, LEFT(v_key, {{ key_length }}), v_document);
     IF v_document IS NULL THEN
-        CALL {{ control }}.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table {{ control }}.hold');
+        CALL {{ control }}.row_of_key(v_rule, v_text, v_key, v_found);
+        CALL {{ control }}.hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL {{ control }}.refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), 'the holds are in table {{ control }}.hold');
     END IF;
     DELETE FROM {{ control }}.hold WHERE rule = v_rule AND `key` = v_key;
     SELECT v_document AS p_result;
@@ -362,6 +478,7 @@ BEGIN
         ROLLBACK;
         RESIGNAL;
     END;
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL {{ control }}.check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
@@ -428,7 +545,7 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create procedure {{ control }}.claim_artifacts
 CREATE PROCEDURE {{ control }}.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
@@ -436,6 +553,7 @@ COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one i
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
+    CALL {{ control }}.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE {{ control }}.artifact
@@ -451,11 +569,29 @@ BEGIN
     WHERE a.claim = v_claim
     ORDER BY a.artifact_id;
 END;
+--# create procedure {{ control }}.named_artifacts
+CREATE PROCEDURE {{ control }}.named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body @body@]'
+BEGIN
+    CALL {{ control }}.drop_shadows();
+{%- for file in files %}
+    SELECT a.artifact_id, {{ file.table_literal }} AS named_by
+    FROM JSON_TABLE(p_artifacts, '$[*]' COLUMNS (artifact_id bigint PATH '$')) AS k
+    STRAIGHT_JOIN {{ control }}.artifact AS a ON a.artifact_id = k.artifact_id
+    WHERE EXISTS (SELECT 1 FROM {{ file.table }} AS t WHERE t.{{ file.path }} = a.path){% if loop.last %};{% else %}
+    UNION ALL{% endif %}
+{%- else %}
+    -- No rule of the spec names files.
+    SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false;
+{%- endfor %}
+END;
 --# create procedure {{ control }}.finish_artifact
 CREATE PROCEDURE {{ control }}.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
 COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body @body@]'
 BEGIN
+    CALL {{ control }}.drop_shadows();
     IF p_error IS NULL THEN
         DELETE FROM {{ control }}.artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -612,7 +748,12 @@ BEGIN
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')), false) AS owned,
-            COALESCE(r.routine_comment LIKE CONCAT('%[body ', {{ w::body_hash(x="r.routine_definition") }}, ']'), false) AS body_known
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', {{ w::body_hash(x="r.routine_definition") }}, ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
         FROM {{ control }}.work_routine AS w
         LEFT JOIN information_schema.routines AS r
             ON r.routine_schema = {{ control_literal }}
@@ -620,6 +761,17 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE {{ control }}.work_routine;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        {{ claims_now | indent(prefix="        ") }}
+    ) AS c;
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        {{ rights | indent(prefix="        ") }}
+    ) AS c;
 {%- if indexes %}
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
@@ -666,18 +818,22 @@ BEGIN
     ) AS n;
 {%- endif %}
 
-    CALL {{ control }}.strangers();
+    CALL {{ control }}.strangers(true);
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT
-        5, 'reference', s.table_name,
-        IF(s.overruled, 'notice', 'violation'),
-        CONCAT(
-            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
-            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
-            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
-        )
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
     FROM {{ control }}.work_stranger AS s;
     DROP TEMPORARY TABLE {{ control }}.work_stranger;
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice', {{ unseen }}
+    FROM {{ control }}.control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL {{ control }}.unaccounted(v_error);
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM {{ control }}.control AS c
+    WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO {{ control }}.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -736,16 +892,16 @@ BEGIN
     BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
-        CALL {{ control }}.in_window(UTC_TIMESTAMP(6), v_hours);
+        CALL {{ control }}.window_at(UTC_TIMESTAMP(6), v_hours);
         -- Whether a start of the next days falls in a window. Days of the month count as any.
         SELECT MAX(h.days) = '' INTO v_starts FROM {{ control }}.open_hours AS h;
         SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
         WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
 {%- if starts_always %}
-            CALL {{ control }}.in_window(v_minute, v_starts);
+            CALL {{ control }}.window_at(v_minute, v_starts);
 {%- else %}
             IF {% for job in jobs %}{% if not loop.first %} OR {% endif %}{{ job.starts | join(sep=" AND ") }}{% endfor %} THEN
-                CALL {{ control }}.in_window(v_minute, v_starts);
+                CALL {{ control }}.window_at(v_minute, v_starts);
             END IF;
 {%- endif %}
             SET v_minute = v_minute + INTERVAL 1 MINUTE;

@@ -27,6 +27,56 @@ DEALLOCATE PREPARE windrow_statement;
 GRANT {{ auditor }} TO {{ operator }};
 {%- endif %}
 
+-- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
+-- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+--# look for rights that the spec no longer needs
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', {{ revoke_all }})
+    FROM (
+        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        UNION ALL
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+    ) AS p
+    LEFT JOIN (
+{%- for table in tables %}
+        SELECT {{ table.class }} AS name, '{% if table.deleted %}DELETE{% endif %}' AS deletes, '{% if table.updates %}UPDATE of a column{% endif %}' AS sets
+        UNION ALL
+{%- endfor %}
+{%- for definition in definitions %}
+        SELECT {{ definition.class }}, '', ''
+        UNION ALL
+{%- endfor %}
+{%- for table in referring %}
+        SELECT '{{ table }}', '', ''
+        UNION ALL
+{%- endfor %}
+{%- for rule in rules %}{% if rule.single %}{% for reference in rule.single.references %}
+        SELECT '{{ reference }}', '', ''
+        UNION ALL
+{%- endfor %}{% endif %}{% endfor %}
+{%- if throttles.heartbeat %}
+        SELECT '{{ throttles.heartbeat.table }}', '', ''
+        UNION ALL
+{%- endif %}
+{%- if maria %}
+        SELECT '`mysql`.`proc`', '', ''
+        UNION ALL
+{%- endif %}
+        SELECT '', '', ''
+    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
+    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}
+      AND p.table_schema <> {{ control_literal }}
+      AND n.name IS NULL
+);
+--# parse the revocation of rights that the spec no longer needs
+PREPARE windrow_statement FROM @windrow_statement;
+--# revoke rights that the spec no longer needs
+EXECUTE windrow_statement;
+--# forget the revocation of rights that the spec no longer needs
+DEALLOCATE PREPARE windrow_statement;
+--# grant {{ control }} to {{ owner }}
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON {{ control }}.* TO {{ owner }};
+
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}
 --# grant on {{ table.name }}
@@ -52,8 +102,8 @@ GRANT SELECT ON {{ reference }} TO {{ owner }};
 -- A role does not see the bodies of its own routines without it; verify() compares them.
 --# grant bodies
 GRANT SELECT ON mysql.proc TO {{ owner }};
--- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for new ones. Of all rights this
--- one shows the least: no row of a table.
+-- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for them. Of all rights this one
+-- shows the least: no row of a table.
 --# grant show view on {{ schema }}
 GRANT SHOW VIEW ON {{ schema_pattern }}.* TO {{ owner }};
 {%- else %}
@@ -62,6 +112,23 @@ GRANT SHOW VIEW ON {{ schema_pattern }}.* TO {{ owner }};
 --# grant select on {{ schema }}
 GRANT SELECT ON {{ schema_pattern }}.* TO {{ owner }};
 {%- endif %}
+
+-- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
+-- row.{% if maria %} PROCESS lets a batch find them without opening every table of the server.{% endif %} Where who installs may not grant it, verify() says what is not seen.
+--# look for the right to grant references
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = {% if maria %}2{% else %}1{% endif %}, {{ grant_references }}, 'DO 0')
+    FROM information_schema.user_privileges AS u
+    WHERE u.privilege_type IN ('REFERENCES'{% if maria %}, 'PROCESS'{% endif %})
+      AND u.is_grantable = 'YES'
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+);
+--# parse the grant of references
+PREPARE windrow_statement FROM @windrow_statement;
+--# grant references on all to {{ owner }}
+EXECUTE windrow_statement;
+--# forget the grant of references
+DEALLOCATE PREPARE windrow_statement;
 
 {%- if throttles.heartbeat %}
 --# grant select on {{ throttles.heartbeat.name }}
@@ -72,6 +139,15 @@ GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
 --# grant process to {{ owner }}
 GRANT PROCESS ON *.* TO {{ owner }};
 {%- endif %}
+
+-- Who was armed by what an earlier version looked at stays so.
+--# identify the server
+CALL {{ control }}.server_identity(@windrow_identity);
+--# update table {{ control }}.control
+UPDATE {{ control }}.control AS c
+SET c.server_identity = @windrow_identity
+WHERE c.only_row = true
+  AND c.server_identity = {% if maria %}CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, {{ control_literal }}){% else %}CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, {{ control_literal }}){% endif %};
 
 -- Nobody else may call anything, and these only what is meant to be called.
 {%- if archives %}
@@ -97,3 +173,7 @@ GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ auditor }};
 --# grant {{ routine }} to {{ operator }}
 GRANT EXECUTE ON PROCEDURE {{ control }}.{{ routine }} TO {{ operator }};
 {% endfor -%}
+
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+--# note the catalog
+CALL {{ control }}.note_installed();

@@ -167,6 +167,50 @@ SELECT COUNT(s.run_id) INTO v_last FROM {{ control }}.run_sweep AS s WHERE s.run
             SET v_last = 0;
 {%- endmacro at_rule %}
 
+{#- A sign of life of a run, for servers that do not see its session. A run that was ended from outside gives none: in a
+    cluster, its batch and whoever ended it write the same row, and only one of them can commit. -#}
+{% macro sign_of_life(control) -%}
+UPDATE {{ control }}.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+{%- endmacro sign_of_life %}
+
+{#- Of two servers of a cluster that begin a run at a time, which write the same row, one gives way. Session locks are of
+    one server. -#}
+{% macro begin_run(control, call, what, lock) -%}
+-- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK({{ lock }});
+                SET v_run = NULL, v_refused = 'another {{ what }} is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            {{ call }}
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
+{%- endmacro begin_run %}
+
+{#- Why a run, or a stamp, that runs on another server keeps one from beginning here. Whoever looks has written before, so
+    that no other can begin unseen: either it is seen here, or one of the two cannot commit. -#}
+{% macro elsewhere(control, what, which) -%}
+UPDATE {{ control }}.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('{{ what }} ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM {{ control }}.run AS r
+        WHERE r.status = 'running'
+          AND {{ which }}
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+{%- endmacro elsewhere %}
+
 {#- How row r of the ledger ended, p_reason being why. -#}
 {% macro close_run(control) -%}
 UPDATE {{ control }}.run AS r
@@ -196,6 +240,10 @@ UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
 -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
     SET v_errno = 1317, v_sqlstate = '70100';
+END IF;
+-- A deadlock with another node of a cluster may show at COMMIT only.
+IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+    SET v_errno = 1213, v_sqlstate = '40001';
 END IF;
 {%- endmacro diagnose %}
 
@@ -296,6 +344,40 @@ DECLARE v_dry_run   boolean;
     DECLARE v_text      varchar(255);
 {%- endmacro step_variables %}
 
+{#- The beginning of a transaction, as each one is begun: the level holds for the next one only. -#}
+{% macro start(pad) -%}
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+{{ pad }}START TRANSACTION;
+{%- endmacro start %}
+
+{#- The beginning of one that deletes, before which make makes the work tables. -#}
+{% macro start_batch(make, pad) -%}
+-- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+{{ pad }}-- to its binary log even when it is rolled back, with all that it deleted.
+{{ pad }}{{ self::start(pad=pad) }}
+{{ pad }}{{ make }}
+{{ pad }}COMMIT;
+{{ pad }}{{ self::start(pad=pad) }}
+{%- endmacro start_batch %}
+
+{#- What a dry run does before it deletes, and afterwards, where every batch gives a sign of life. -#}
+{% macro keep_found(pad) -%}
+IF v_dry_run THEN
+{{ pad }}    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+{{ pad }}    -- not do in a cluster.
+{{ pad }}    COMMIT;
+{{ pad }}    {{ self::start(pad=pad ~ "    ") }}
+{{ pad }}END IF;
+{%- endmacro keep_found %}
+
+{% macro take_back(control, pad) -%}
+IF v_dry_run THEN
+{{ pad }}    ROLLBACK;
+{{ pad }}    {{ self::start(pad=pad ~ "    ") }}
+{{ pad }}END IF;
+{{ pad }}{{ self::sign_of_life(control=control) }}
+{%- endmacro take_back %}
+
 {#- What a step does first in its block "attempt": an error rolls its transaction back; work makes the work tables. Then
     it looks whether the run goes on, and at the settings. -#}
 {% macro before_batch(control, rule, maria, progress="run_rule", work="work") -%}
@@ -304,9 +386,7 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 {{ self::diagnose(maria=maria) | indent(prefix="                ") }}
                 ROLLBACK;
             END;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL {{ control }}.{{ rule.name }}_{{ work }}();
+            {{ self::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_" ~ work ~ "();", pad="            ") }}
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -354,7 +434,8 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
             SET SESSION lock_wait_timeout = v_wait;
 {%- endmacro waits %}
 
-{#- The same, and the latch of holds and policies. -#}
+{#- The same, the tables, and the latch of holds and policies. What the catalog says must be what the run began with:
+    anything else ends it. -#}
 {% macro latch(control) -%}
 {{ self::waits() }}
 
@@ -365,13 +446,38 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL {{ control }}.take_tables();
                 SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
                 LEAVE step;
             END IF;
+            {{ self::look_again(control=control) }}
 {%- endmacro latch %}
+
+{#- A step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back before anybody
+    makes a work table: MariaDB would log what it did. -#}
+{% macro look_again(control, last=false) -%}
+CALL {{ control }}.look_again(p_run, {{ last }}, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL {{ control }}.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
+{%- endmacro look_again %}
+
+{#- The same for a purge, which records that it failed. -#}
+{% macro look_before_commit(control) -%}
+CALL {{ control }}.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL {{ control }}.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+{%- endmacro look_before_commit %}
 
 {#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
     delete yet, more than 1 where it can be halved; half: to what. -#}
@@ -394,6 +500,7 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        {{ self::sign_of_life(control=control) }}
         IF v_busy AND v_again < v_retries THEN
             UPDATE {{ control }}.{{ progress }} AS p
             SET p.retries = p.retries + 1,
@@ -466,7 +573,10 @@ CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_take, v_limit - v_
             END IF;
             -- One instant cannot be halved.
             SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
+            CALL {{ control }}.{{ rule.name }}_keep(v_from, v_to, v_as_of, true);
+            {{ self::keep_found(pad="            ") }}
+            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_from, v_to, v_families, v_rows);
+            {{ self::take_back(control=control, pad="            ") }}
 {%- endmacro take_window %}
 
 {#- What a batch of a preview found, added to what was found before. -#}
@@ -479,6 +589,56 @@ SET v_batches = v_batches + 1;
         INSERT INTO {{ control }}.work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
 {%- endmacro add_to_preview %}
+
+{#- The rows t of the families that go which name no root. -#}
+{% macro adopted(control, member, pad) -%}
+{% if member.adopt.named -%}
+FROM {{ control }}.{{ member.adopt.named }} AS a
+{{ pad }}STRAIGHT_JOIN {{ control }}.work_target AS c ON c.id = a.family
+{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = a.id
+{%- else -%}
+FROM {{ control }}.work_root AS m
+{{ pad }}STRAIGHT_JOIN {{ control }}.work_target AS c ON c.id = m.family
+{%- for join in member.adopt.joins %}
+{{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- endif %}
+{%- endmacro adopted %}
+
+{#- Collects what is named by rows of the instances of work_root that name no root. -#}
+{% macro collect_adopted(control, rule, pad) -%}
+{% for member in rule.timed.members -%}
+{% if member.adopt and member.adopt.named -%}
+{% for way in member.adopt.ways -%}
+-- {{ way.why }}
+{{ pad }}INSERT IGNORE INTO {{ control }}.{{ member.adopt.named }} (id, family)
+{{ pad }}SELECT t.{{ member.adopt.key }}, p.{{ rule.key }}
+{{ pad }}FROM {{ control }}.work_root AS m
+{{ pad }}STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ rule.key }} = m.id AND p.{{ rule.timed.root_column }} IS NULL
+{%- for join in way.joins %}
+{{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %};
+{{ pad }}
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endmacro collect_adopted %}
+
+{#- Deletes those of the families that go which name no root, and counts them. -#}
+{% macro delete_adopted(control, member, count, maria, pad) -%}
+{% if member.archive -%}
+INSERT INTO {{ member.archive.entry }}
+{{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
+{{ pad }}{{ self::adopted(control=control, member=member, pad=pad) }}
+{{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
+{{ pad }}SET v_copied = v_copied + ROW_COUNT();
+{{ pad }}
+{%- endif -%}
+DELETE t
+{{ pad }}{{ self::adopted(control=control, member=member, pad=pad) }};
+{{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
+{%- endmacro delete_adopted %}
 
 {#- Deletes the rows of a table that belong to the families of work_target, and counts them. -#}
 {% macro delete_of_targets(control, member, count, maria, pad) -%}
@@ -500,6 +660,16 @@ SET {{ count }} = 0;
 {{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
 {{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
 {%- endfor %}
+{%- if member.adopt %}
+{{ pad }}-- Those that name no root, but an instance.
+{%- if member.adopt.named %}
+{{ pad }}{{ self::delete_adopted(control=control, member=member, count=count, maria=maria, pad=pad) }}
+{%- else %}
+{{ pad }}IF {{ member.adopt.look }} THEN
+{{ pad }}    {{ self::delete_adopted(control=control, member=member, count=count, maria=maria, pad=pad ~ "    ") }}
+{{ pad }}END IF;
+{%- endif %}
+{%- endif %}
 {%- if member.archive %}
 {{ pad }}{{ self::all_copied(control=control, archive=member.archive, rows=count) }}
 {%- endif %}
@@ -581,6 +751,8 @@ SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'P
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL {{ control }}.take_tables();
+        {{ self::look_before_commit(control=control) }}
 {%- endmacro before_purge %}
 
 {#- What an error of a purge means; it is recorded. -#}
@@ -640,6 +812,9 @@ FROM {{ control }}.work_due AS w
 {%- for stay in member.stays %}
       AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
+{%- for condition in member.spares %}
+      AND {{ condition }}
+{%- endfor %}
 {%- for root in member.roots %}
       AND {% if join_roots %}{{ root.alias }}.{{ rule.key }} IS NULL{% else %}NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }}){% endif %}
 {%- endfor %}
@@ -670,6 +845,9 @@ FROM {{ member.table }} AS t
 {%- for stay in member.stays %}
       AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
+{%- for condition in member.spares %}
+      AND {{ condition }}
+{%- endfor %}
 {%- for root in member.roots %}
       AND {{ root.alias }}.{{ rule.key }} IS NULL
 {%- endfor %}
@@ -677,17 +855,19 @@ FROM {{ member.table }} AS t
 
 {#- That root i is older than the last one of its group that stays. The group stands in the order so that no index on the
     time alone is read through all other groups. A small group has no such one, and stays. -#}
-{% macro older_than_newest(rule, lock) -%}
-(i.{{ rule.newest.by }}, i.{{ rule.key }}) < (
-    SELECT n.{{ rule.newest.by }}, n.{{ rule.key }}
+{% macro older_than_newest(rule, newest, lock) -%}
+({{ newest.place_of_i }}) < (
+    SELECT {{ newest.place_of_n }}
     FROM {{ rule.table }} AS n
-    WHERE n.{{ rule.newest.per }} = i.{{ rule.newest.per }}
-      AND n.{{ rule.newest.by }} IS NOT NULL
-{%- for predicate in rule.newest.counted %}
+    WHERE {{ newest.same_as_i | join(sep=" AND ") }}
+{%- for predicate in newest.ordered %}
       AND {{ predicate }}
 {%- endfor %}
-    ORDER BY n.{{ rule.newest.per }} DESC, n.{{ rule.newest.by }} DESC, n.{{ rule.key }} DESC
-    LIMIT 1{% if rule.newest.offset > 0 %} OFFSET {{ rule.newest.offset }}{% endif %}
+{%- for predicate in newest.counted %}
+      AND {{ predicate }}
+{%- endfor %}
+    ORDER BY {{ newest.order }}
+    LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}
 {%- if lock %}
     {{ lock }}
 {%- endif %}
@@ -696,15 +876,18 @@ FROM {{ member.table }} AS t
 
 {#- That root i, which is final and a candidate, is not among the newest of its group. -#}
 {% macro not_newest(rule) -%}
--- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
+{% for newest in rule.newest -%}
+-- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
-    i.{{ rule.newest.per }} IS NULL
-    OR i.{{ rule.newest.by }} IS NULL
-{%- if rule.newest.of | length > 0 %}
-    OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
+    {{ newest.placeless | join(sep=" OR ") }}
+{%- if newest.of | length > 0 %}
+    OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR {{ self::older_than_newest(rule=rule, lock="") | indent }}
+    OR {{ self::older_than_newest(rule=rule, newest=newest, lock="") | indent }}
 )
+{%- if not loop.last %}
+{% endif %}
+{%- endfor %}
 {%- endmacro not_newest %}
 
 {#- Deletes the rows of work_gone, v_count of them. -#}
@@ -1004,7 +1187,7 @@ AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }
 {% for predicate in rule.eligible -%}
 AND {{ predicate }}
 {% endfor -%}
-{% if rule.newest -%}
+{% if rule.newest | length > 0 -%}
 {{ self::not_newest(rule=rule) }}
 {% endif -%}
 {%- endmacro due_root %}

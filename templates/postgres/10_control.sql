@@ -1,17 +1,104 @@
+{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
 
---# create schema {{ control }}
-CREATE SCHEMA IF NOT EXISTS {{ control }};
+-- owner: holds the rights on the application's tables, and everything in the schema is its; nobody logs in as it.
+-- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
+-- auditor: previews, reads the ledger and the metrics.
+-- Roles and schema are made here, or windrow's already. What somebody else has made under these names is refused by name:
+-- who owns a thing decides what happens when it is used.
+--# claim {{ control }}
+DO $windrow$
+DECLARE
+    v_role  pg_catalog.text;
+    v_other record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF to_regnamespace({{ control_literal }}) IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for database %', current_database() USING ERRCODE = '42501';
+    END IF;
+    FOREACH v_role IN ARRAY ARRAY[{{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }}] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                -- Roles belong to the whole server: an installation in another database was faster.
+                NULL;
+            END;
+        END IF;
+    END LOOP;
+    FOR v_other IN
+        {{ claims | indent(prefix="        ") }}
+    LOOP
+        RAISE EXCEPTION '% %', v_other.object, v_other.problem
+            USING ERRCODE = '55000', HINT = format('Nothing is installed beside what somebody else may change: %s.', v_other.remedy);
+    END LOOP;
+    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
+    IF NOT pg_has_role(current_user, {{ owner_literal }}, 'USAGE')
+        OR NOT pg_has_role(current_user, {{ owner_literal }}, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+    THEN
+        EXECUTE format('GRANT {{ owner }} TO %I', current_user);
+    END IF;
+    IF to_regnamespace({{ control_literal }}) IS NULL THEN
+        CREATE SCHEMA {{ control }} AUTHORIZATION {{ owner }};
+        -- Roles belong to all databases of the server.
+        FOR v_other IN
+            SELECT quote_ident(r.rolname) AS problem, string_agg(DISTINCT quote_ident(m.rolname), ', ') AS object
+            FROM pg_auth_members AS a
+            JOIN pg_roles AS r ON r.oid = a.roleid
+            JOIN pg_roles AS m ON m.oid = a.member
+            WHERE r.rolname IN ({{ operator_literal }}, {{ owner_literal }})
+              AND m.rolname NOT IN ({{ login_literal }}, current_user)
+              AND NOT m.rolsuper
+            GROUP BY r.rolname
+        LOOP
+            RAISE WARNING 'the role % is there already: % may use it in this database, too', v_other.problem, v_other.object
+                USING HINT = 'Roles belong to the whole server. Revoke it from who shall not, or give the spec another name.';
+        END LOOP;
+    END IF;
+    -- What a superuser has made in here, by hand or by an installation that broke off.
+    FOR v_other IN
+        SELECT format('SCHEMA %I', n.nspname) AS object
+        FROM pg_namespace AS n
+        WHERE n.nspname = {{ control_literal }}
+          AND pg_get_userbyid(n.nspowner) <> {{ owner_literal }}
+        UNION ALL
+        SELECT format('%s %s', CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, c.oid::regclass)
+        FROM pg_class AS c
+        WHERE c.relnamespace = {{ control_literal }}::regnamespace
+          AND c.relkind IN ('r', 'v', 'm', 'p')
+          AND pg_get_userbyid(c.relowner) <> {{ owner_literal }}
+        UNION ALL
+        SELECT format('ROUTINE %s', p.oid::regprocedure)
+        FROM pg_proc AS p
+        WHERE p.pronamespace = {{ control_literal }}::regnamespace
+          AND pg_get_userbyid(p.proowner) <> {{ owner_literal }}
+    LOOP
+        EXECUTE format('ALTER %s OWNER TO {{ owner }}', v_other.object);
+    END LOOP;
+END
+$windrow$;
+-- The routines name tables and types of the application.
+--# grant usage on schema {{ schema }}
+GRANT USAGE ON SCHEMA {{ schema }} TO {{ owner }};
+{% if throttles.heartbeat and throttles.heartbeat.schema -%}
+--# grant usage on schema {{ throttles.heartbeat.schema }}
+GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ owner }};
+{% endif %}
+-- From here on everything is made by its owner, never by who installs, and nobody else may call what is new.
+--# become {{ owner }}
+SET ROLE {{ owner }};
+--# revoke from public
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC;
 --# comment on schema {{ control }}
 COMMENT ON SCHEMA {{ control }} IS {{ schema_comment }};
 
 -- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
 --# create table {{ control }}.control
 CREATE TABLE IF NOT EXISTS {{ control }}.control (
-    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY,
     spec            text        NOT NULL,
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
@@ -24,9 +111,10 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
     paused_at       timestamptz,
     paused_reason   text,
     forced_install  jsonb,
-    installed_by    text        NOT NULL DEFAULT current_user,
+    installed_by    text        NOT NULL DEFAULT session_user,
     installed_at    timestamptz NOT NULL DEFAULT now()
 );
+{{ w::check(table=control ~ ".control", name="control_only_row_check", condition="only_row") }}
 --# fill table {{ control }}.control
 INSERT INTO {{ control }}.control (spec)
 VALUES ({{ spec_literal }})
@@ -52,11 +140,9 @@ CREATE TABLE IF NOT EXISTS {{ control }}.policy (
     PRIMARY KEY (rule, scope)
 );
 {% for rule in rules -%}
---# drop constraint policy_{{ rule.name }}
-ALTER TABLE {{ control }}.policy
-    DROP CONSTRAINT IF EXISTS policy_{{ rule.name }};
 --# create constraint policy_{{ rule.name }}
 ALTER TABLE {{ control }}.policy
+    DROP CONSTRAINT IF EXISTS policy_{{ rule.name }},
     ADD CONSTRAINT policy_{{ rule.name }} CHECK (
         CASE
             WHEN rule <> {{ rule.literal }} THEN true
@@ -81,39 +167,61 @@ CREATE TABLE IF NOT EXISTS {{ control }}.hold (
     until     timestamptz,
     placed_by text        NOT NULL DEFAULT session_user,
     placed_at timestamptz NOT NULL DEFAULT now(),
+    absent    boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (rule, key)
 );
 --# comment on table {{ control }}.hold
 COMMENT ON TABLE {{ control }}.hold IS
-    'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+    'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table {{ control }}.run_window
 CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
     position   integer     NOT NULL PRIMARY KEY,
     written    text        NOT NULL,
-    days       text        NOT NULL CHECK (days ~ '^1?2?3?4?5?6?7?$'),
+    days       text        NOT NULL,
     begins     time        NOT NULL,
     ends       time        NOT NULL,
     zone       text        NOT NULL,
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
+{{ w::check(table=control ~ ".run_window", name="run_window_days_check", condition="days ~ '^1?2?3?4?5?6?7?$'") }}
 --# comment on table {{ control }}.run_window
 COMMENT ON TABLE {{ control }}.run_window IS
     'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+
+-- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
+-- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
+-- lock takes none, and any login could stop all runs with it.
+--# create table {{ control }}.latch
+CREATE TABLE IF NOT EXISTS {{ control }}.latch ();
+--# comment on table {{ control }}.latch
+COMMENT ON TABLE {{ control }}.latch IS
+    'Locked by every batch, and for himself by who writes a policy or a hold. It has no rows.';
+-- turn: one run opens the ledger at a time, and one stamp.
+--# create table {{ control }}.turn
+CREATE TABLE IF NOT EXISTS {{ control }}.turn (
+    name text NOT NULL PRIMARY KEY
+);
+--# fill table {{ control }}.turn
+INSERT INTO {{ control }}.turn (name)
+VALUES ('run'), ('stamp')
+ON CONFLICT (name) DO NOTHING;
+--# comment on table {{ control }}.turn
+COMMENT ON TABLE {{ control }}.turn IS
+    'What begins locks its row: one run at a time opens the ledger, and one stamp.';
 
 -- The ledger: what every run did.
 --# create table {{ control }}.run
 CREATE TABLE IF NOT EXISTS {{ control }}.run (
     run_id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    trigger     text        NOT NULL CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE')),
+    trigger     text        NOT NULL,
     dry_run     boolean     NOT NULL,
     options     jsonb       NOT NULL,
     as_of       timestamptz NOT NULL,
     deadline    timestamptz NOT NULL,
-    status      text        NOT NULL DEFAULT 'running'
-        CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')),
+    status      text        NOT NULL DEFAULT 'running',
     reason      text,
     waiting_for   text,
     waiting_since timestamptz,
@@ -122,6 +230,8 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at timestamptz
 );
+{{ w::check(table=control ~ ".run", name="run_trigger_check", condition="trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP')") }}
+{{ w::check(table=control ~ ".run", name="run_status_check", condition="status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')") }}
 --# comment on table {{ control }}.run
 COMMENT ON TABLE {{ control }}.run IS
     'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
@@ -170,14 +280,12 @@ COMMENT ON VIEW {{ control }}.run_table IS
 CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
     run_id      bigint NOT NULL,
     rule        text   NOT NULL,
-    reason      text   NOT NULL CHECK (reason IN (
-        'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER',
-        'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'
-    )),
+    reason      text   NOT NULL,
     families    bigint NOT NULL,
     sample_keys text[] NOT NULL,
     PRIMARY KEY (run_id, rule, reason)
 );
+{{ w::check(table=control ~ ".run_skip", name="run_skip_reason_check", condition="reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED')") }}
 --# comment on table {{ control }}.run_skip
 COMMENT ON TABLE {{ control }}.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
@@ -290,6 +398,29 @@ $windrow$;
 --# comment on function {{ control }}.seconds
 COMMENT ON FUNCTION {{ control }}.seconds(text) IS
     'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT {{ control }}.seconds(''30d''); [body @body@]';
+
+-- instant_of: an ISO-8601 text as an instant. The server's own reading would take words such as yesterday, and follow DateStyle.
+--# create function {{ control }}.instant_of
+CREATE OR REPLACE FUNCTION {{ control }}.instant_of(p_text text)
+RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
+        -- Behind the microseconds nothing counts; the servers would round it differently.
+        RETURN regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN data_exception THEN
+    -- It looks like an instant, but the calendar has none such.
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function {{ control }}.instant_of
+COMMENT ON FUNCTION {{ control }}.instant_of(text) IS
+    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is none. Example: SELECT {{ control }}.instant_of(''2027-01-01''); [body @body@]';
 {%- if by_calendar %}
 
 -- days_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the zone
@@ -382,3 +513,6 @@ $windrow$;
 --# comment on function {{ control }}.check_rule
 COMMENT ON FUNCTION {{ control }}.check_rule(jsonb) IS
     'The rule that the options name; where the spec has one rule it may be left out. [body @body@]';
+
+--# become who installs
+RESET ROLE;

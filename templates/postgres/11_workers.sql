@@ -2,6 +2,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
 -- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
@@ -71,7 +73,7 @@ BEGIN
           )
         ORDER BY o.worker
     LOOP
-        IF {{ control }}.is_alive(v_other.run_id, v_other.backend_pid) THEN
+        IF {{ control }}.is_alive(v_other.backend_pid) THEN
             RETURN format('worker %s, which is at rule %s', v_other.worker, v_other.at_rule);
         END IF;
     END LOOP;
@@ -250,3 +252,5 @@ $windrow$;
 --# comment on function {{ control }}.sweep_end
 COMMENT ON FUNCTION {{ control }}.sweep_end(bigint) IS
     'The last run of the sweep of p_run, if no other worker still runs; else NULL. [body @body@]';
+--# become who installs
+RESET ROLE;

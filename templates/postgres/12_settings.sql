@@ -2,6 +2,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 --# create table {{ control }}.setting
@@ -157,6 +159,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM {{ control }}.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, {{ owner_literal }}, 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM {{ control }}.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of {{ owner }} may; to make it longer is free.';
+        END IF;
         INSERT INTO {{ control }}.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -168,3 +177,5 @@ $windrow$;
 --# comment on function {{ control }}.set_setting
 COMMENT ON FUNCTION {{ control }}.set_setting(jsonb) IS
     'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT {{ control }}.set_setting(''{"name": "{{ rules.0.batch_setting }}", "value": 50}''); [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -1,7 +1,10 @@
+{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- Rows are copied here by the very statement that deletes them. An archive table has the columns of its source behind three
 -- of its own, no constraint but its key, and no foreign key: rows come and go by windrow's routines alone. Columns that the
@@ -32,7 +35,7 @@ COMMENT ON TABLE {{ control }}.kept_run IS
 CREATE TABLE IF NOT EXISTS {{ control }}.unarchived (
     run_id     bigint      NOT NULL,
     entry_id   bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
-    action     text        NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    action     text        NOT NULL,
     by_run     bigint      NOT NULL DEFAULT 0,
     table_name text        NOT NULL,
     table_rows bigint      NOT NULL,
@@ -41,6 +44,7 @@ CREATE TABLE IF NOT EXISTS {{ control }}.unarchived (
     done_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, entry_id)
 );
+{{ w::check(table=control ~ ".unarchived", name="unarchived_action_check", condition="action IN ('PRUNED', 'DROPPED', 'RESTORED')") }}
 --# comment on table {{ control }}.unarchived
 COMMENT ON TABLE {{ control }}.unarchived IS
     'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
@@ -175,3 +179,5 @@ $windrow$;
 --# comment on function {{ control }}.check_archive
 COMMENT ON FUNCTION {{ control }}.check_archive(text) IS
     'Raises 42P17 where archive_misfit() finds something. Example: SELECT {{ control }}.check_archive(NULL); [body @body@]';
+--# become who installs
+RESET ROLE;

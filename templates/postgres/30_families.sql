@@ -63,6 +63,12 @@ DECLARE
     v_held {{ rule.key_type }}[];
 {%- if rule.timed.references %}
     v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named and member.referrers %}
+    v_namers {{ rule.key_type }}[];  -- instances without a root, and what their rows name
+    v_named  {{ member.adopt.key_type }}[];
+{%- endif %}
+{%- endfor %}
 {%- endif %}
 {%- if rule.timed.ended %}
     v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
@@ -93,6 +99,50 @@ BEGIN
     );
 {%- endfor %}
 {%- endfor %}
+{%- endfor %}
+{%- for member in rule.timed.members %}
+{%- if member.adopt %}
+{%- for referrer in member.referrers %}
+{%- if member.adopt.named %}
+{%- if loop.first %}
+    -- Of instances without a root, what their rows name in {{ member.table_name }} counts, too.
+    IF EXISTS (SELECT FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_roots) AND t.{{ rule.timed.root_column }} IS NULL) THEN
+        SELECT array_agg(n.family), array_agg(n.key)
+        INTO v_namers, v_named
+        FROM (
+{%- for way in member.adopt.ways %}
+            SELECT m.id AS family, {{ way.names }} AS key
+            FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_roots) AND t.{{ rule.timed.root_column }} IS NULL) AS m
+{%- for join in way.joins %}
+            JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+            WHERE {{ way.names }} IS NOT NULL
+{%- if not loop.last %}
+            UNION ALL
+{%- endif %}
+{%- endfor %}
+        ) AS n;
+{%- endif %}
+        v_tied := v_tied || ARRAY(
+            SELECT DISTINCT n.family
+            FROM unnest(v_namers, v_named) AS n(family, key)
+            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key
+        );
+{%- if loop.last %}
+    END IF;
+{%- endif %}
+{%- else %}
+    v_tied := v_tied || ARRAY(
+        SELECT DISTINCT m.family
+        FROM (SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}) AS m
+{%- for join in member.adopt.joins %}
+        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+        JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}
+    );
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 {%- endfor %}
     SELECT
         coalesce(array_agg(f.key ORDER BY f.key) FILTER (WHERE f.reason IS NULL), '{}'),
@@ -148,29 +198,48 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_go   {{ rule.key_type }}[];
+{%- if rule.timed.adopts %}
+    {{ w::adopted_variables(rule=rule) }}
+{%- endif %}
     v_rows bigint;
 {%- if rule.archives %}
     v_kept bigint;
 {%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-    {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
+    {{ w::begin_batch(control=control, hidden="holds and new removal times") }}
 
     SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_families, o_skip_keys, o_skip_reasons
     FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_cutoff, p_as_of, true) AS j;
+{%- if rule.timed.adopts %}
+
+    {{ w::adopted(rule=rule) }}
+{%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.of_families %}
 
     -- {{ member.table_name }}: {% if member.root %}the families themselves{% else %}rows of the families, whatever their own {{ rule.end_time_name }}{% endif %}.
 {%- if member.archive %}
-    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.of_families)) | indent }}
+    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.of_roots)) | indent }}
 {%- else %}
     DELETE FROM {{ member.table }} AS t
-    WHERE {{ member.of_families }};
+    WHERE {{ member.of_roots }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %}
     o_rows[{{ member.position }}] := v_rows;
+{%- if member.adopt %}
+    IF v_lost[{{ member.position }}] THEN
+{%- if member.archive %}
+        {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.adopt.found)) | indent(prefix="        ") }}
+{%- else %}
+        DELETE FROM {{ member.table }} AS t
+        WHERE {{ member.adopt.found }};
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+{%- endif %}
+        o_rows[{{ member.position }}] := o_rows[{{ member.position }}] + v_rows;
+    END IF;
+{%- endif %}
 {%- endif %}
 {%- endfor %}
 
@@ -219,13 +288,19 @@ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_go {{ rule.key_type }}[];
+{%- if rule.timed.adopts %}
+    {{ w::adopted_variables(rule=rule) }}
+{%- endif %}
 BEGIN
     SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_families, o_skip_keys, o_skip_reasons
     FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_cutoff, p_as_of, false) AS j;
+{%- if rule.timed.adopts %}
+    {{ w::adopted(rule=rule) }}
+{%- endif %}
     o_rows := ARRAY[
 {%- for member in rule.timed.members %}
-        {% if member.of_families %}(SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.of_families }}){% else %}0{% endif %}{% if not loop.last %},{% endif %}
+        {% if member.of_families %}(SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.of_roots }}){% if member.adopt %} + CASE WHEN v_lost[{{ member.position }}] THEN (SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.adopt.found }}) ELSE 0 END{% endif %}{% else %}0{% endif %}{% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
     SELECT min(t.{{ rule.end_time }}), coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')

@@ -3,6 +3,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.
 --# create function {{ control }}.{{ rule.name }}_cutoff
@@ -184,6 +186,11 @@ BEGIN
         JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < p_to
+{%- if rule.timed.by_family %}
+{%- for predicate in member.spares %}
+          AND {{ predicate }}
+{%- endfor %}
+{%- endif %}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -243,6 +250,32 @@ BEGIN
 {%- else %}
     o_keep := o_keep || v_held;
 {%- endif %}
+{%- if rule.timed.adopts and not rule.timed.by_family %}
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named and member.referrers %}
+{%- for way in member.adopt.ways %}
+{%- if loop.first %}
+    -- What rows of these families name in {{ member.table_name }} stays with them.
+{%- endif %}
+    {{ member.named }} := {{ member.named }} || ARRAY(
+        SELECT {{ way.names }}
+        FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (o_keep) AND t.{{ rule.timed.root_column }} IS NULL) AS m
+{%- for join in way.joins %}
+        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+        WHERE {{ way.names }} IS NOT NULL
+{%- for column in way.family %}
+        UNION ALL
+        SELECT {{ way.names }}
+        FROM {{ way.table }} AS r
+        WHERE {{ column }} = ANY (o_keep)
+          AND {{ way.names }} IS NOT NULL
+{%- endfor %}
+    );
+{%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_keep
@@ -281,7 +314,7 @@ DECLARE
 {%- endif %}
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-    {{ w::begin_batch(lock_class=lock_class, hidden="holds and new removal times") }}
+    {{ w::begin_batch(control=control, hidden="holds and new removal times") }}
 
     SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
@@ -563,7 +596,7 @@ BEGIN
 {%- endif %}
 
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
+    {{ w::latch(control=control, rule=rule) }}
 
 {%- if rule.timed.by_family %}
 
@@ -674,6 +707,10 @@ AS $windrow$
 DECLARE
     v_run      {{ control }}.run%ROWTYPE;
     v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};
+{%- if rule.timed.adopts %}
+    v_go       {{ rule.key_type }}[] := ARRAY[v_key];
+    {{ w::adopted_variables(rule=rule) }}
+{%- endif %}
     v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
     v_deleted  bigint;
 {%- if rule.archives %}
@@ -686,8 +723,13 @@ BEGIN
     {{ w::before_purge(control=control, rule=rule) }}
     PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+        PERFORM {{ control }}.take_tables(p_run);
+        PERFORM {{ control }}.look_again(p_run);
+        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
         PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_family }} ORDER BY t.{{ rule.key }} FOR UPDATE;
+{%- if rule.timed.adopts %}
+        {{ w::adopted(rule=rule) | indent }}
+{%- endif %}
         v_skipped := CASE
             WHEN NOT EXISTS (
                 SELECT FROM {{ rule.table }} AS t
@@ -855,3 +897,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_preview
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
     'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';
+--# become who installs
+RESET ROLE;

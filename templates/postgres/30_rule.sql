@@ -3,6 +3,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
 {%- if rule.per %}
@@ -110,10 +112,12 @@ BEGIN
 {%- if rule.per and rule.opt_in %}
     SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-{%- if rule.newest and rule.newest.of_scope %}
-    -- The last one of each {{ rule.newest.per_name }} that stays is looked up once, and not for every row.
-    LEFT JOIN LATERAL {{ w::last_that_stays(rule=rule, group="s.scope") | indent }} AS l ON true
+{%- for newest in rule.newest %}
+{%- if newest.of_scope %}
+    -- The last one of each {{ newest.group_name }} that stays is looked up once, and not for every row.
+    LEFT JOIN LATERAL {{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_scope) | indent }} AS l{{ newest.number }} ({{ newest.columns_of_l }}) ON true
 {%- endif %}
+{%- endfor %}
     CROSS JOIN LATERAL (
         SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
         FROM {{ rule.table }} AS i
@@ -129,10 +133,8 @@ BEGIN
 {%- if rule.last %}
           AND {{ rule.last.ended }} < s.cutoff
 {%- endif %}
-{%- if rule.newest and rule.newest.of_scope %}
+{%- if rule.newest | length > 0 %}
           {{ w::not_newest(rule=rule, known=true) | indent(prefix="          ") }}
-{%- elif rule.newest %}
-          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit
@@ -166,7 +168,7 @@ BEGIN
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
       {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }}
@@ -271,7 +273,7 @@ DECLARE
 {%- if rule.keeps | length > 0 %}
     v_kept   {{ rule.id_type }}[];  -- rows that a row of another table keeps
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     v_newest {{ rule.id_type }}[] := '{}';  -- roots that are among the newest of their group
 {%- endif %}
     v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
@@ -472,31 +474,34 @@ BEGIN
     v_kept := {{ control }}.{{ rule.name }}_kept(v_id);
     v_doubt := v_doubt || v_kept;
 {%- endif %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
     -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSIF NOT p_purge THEN{% endif %}
-        v_newest := ARRAY(
+{%- for newest in rule.newest %}
+        v_newest := v_newest || ARRAY(
             WITH counted AS MATERIALIZED (
-                SELECT i.{{ rule.key }} AS key, i.{{ rule.newest.per }} AS per, i.{{ rule.newest.by }} AS by
+                SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
                 FROM {{ rule.table }} AS i
                 WHERE i.{{ rule.key }} = ANY (v_id)
-                  AND i.{{ rule.newest.per }} IS NOT NULL
-                  AND i.{{ rule.newest.by }} IS NOT NULL
-{%- for predicate in rule.newest.counted_of_i %}
+{%- for predicate in newest.placed %}
+                  AND {{ predicate }}
+{%- endfor %}
+{%- for predicate in newest.counted_of_i %}
                   AND {{ predicate }}
 {%- endfor %}
             ), last AS MATERIALIZED (
-                -- Once for each {{ rule.newest.per_name }}, and not for every row.
-                SELECT g.per, l.by, l.key
-                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
-                CROSS JOIN LATERAL {% if locking %}{{ w::last_that_stays(rule=rule, group="g.per", lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="                ") }}{% else %}{{ w::last_that_stays(rule=rule, group="g.per") | indent(prefix="                ") }}{% endif %} AS l (by, key)
+                -- Once for each {{ newest.group_name }}, and not for every row.
+                SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }}
+                FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
+                CROSS JOIN LATERAL {% if locking %}{{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="                ") }}{% else %}{{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g) | indent(prefix="                ") }}{% endif %} AS l ({{ newest.columns_of_l }})
             )
             SELECT c.key::{{ rule.id_type }}
             FROM counted AS c
-            LEFT JOIN last AS l ON l.per = c.per
-            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
+            LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
+            WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
         );
+{%- endfor %}
 {%- endfor %}
     END IF;
     v_doubt := v_doubt || v_newest;
@@ -566,7 +571,7 @@ BEGIN
             JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
             WHERE NOT p_purge
             UNION ALL
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
             SELECT n.id, 4, NULL
             FROM unnest(v_newest) AS n(id)
             UNION ALL
@@ -663,7 +668,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_judge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended{% if rule.last %} (by {{ rule.end_time_name }}){% endif %} before the cutoff, unheld{% if rule.newest %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+    'Expands p_roots to their families and decides which may go: every member final, ended{% if rule.last %} (by {{ rule.end_time_name }}){% endif %} before the cutoff, unheld{% if rule.newest | length > 0 %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
 
 {{ w::rows_below(control=control, rule=rule) }}
 
@@ -721,7 +726,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -948,7 +953,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
+    {{ w::latch(control=control, rule=rule) }}
 
 {%- if workers > 1 %}
 
@@ -1191,7 +1196,7 @@ BEGIN
 {%- for predicate in rule.eligible %}
               AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest %}
+{%- if rule.newest | length > 0 %}
               {{ w::not_newest(rule=rule) | indent(prefix="              ") }}
 {%- endif %}
               AND NOT EXISTS (
@@ -1218,3 +1223,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_preview
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
     'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -3,6 +3,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 {% if rule.single.aged %}
 -- {{ rule.name }}_cutoff: before this instant, {{ rule.single.time_name }} is long enough ago.
 --# create function {{ control }}.{{ rule.name }}_cutoff
@@ -285,7 +287,7 @@ DECLARE
     v_{{ key.name }} {{ key.kind }}[];
 {%- endfor %}
 BEGIN
-    {{ w::begin_batch(lock_class=lock_class, hidden="holds, and what came back") }}
+    {{ w::begin_batch(control=control, hidden="holds, and what came back") }}
 
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     SELECT * INTO v_looked FROM {{ control }}.{{ rule.name }}_judge(p_pass, {{ rule.single.given }}, p_as_of, p_retention);
@@ -503,7 +505,7 @@ BEGIN
     v_retention := {{ control }}.seconds(v_run.options ->> 'retention');
 
     -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule, lock_class=lock_class) }}
+    {{ w::latch(control=control, rule=rule) }}
 
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
@@ -604,7 +606,9 @@ BEGIN
     {{ w::before_purge(control=control, rule=rule) }}
     PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+        PERFORM {{ control }}.take_tables(p_run);
+        PERFORM {{ control }}.look_again(p_run);
+        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
         PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.single.is_named }} FOR UPDATE;
         SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(0, {% for key in rule.single.keys %}ARRAY[v_{{ key.name }}], {% endfor %}NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
@@ -731,3 +735,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_preview
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
     'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -2,6 +2,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
 -- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
@@ -272,3 +274,5 @@ $windrow$;
 --# comment on function {{ control }}.pace
 COMMENT ON FUNCTION {{ control }}.pace(bigint, text) IS
     'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -3,25 +3,37 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
--- server_identity: what tells this database from its restored copies, clones and promoted standbys.
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
+-- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
+-- settings, the place of the data counts as unknown.
 --# create function {{ control }}.server_identity
 CREATE OR REPLACE FUNCTION {{ control }}.server_identity()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
+    SELECT concat_ws(
+        '/',
+        s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
+        current_setting('cluster_name'), current_setting('listen_addresses'),
+        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        CASE WHEN c.server_identity LIKE '%/started %' THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+    )
     FROM pg_control_system() AS s
     -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
+    CROSS JOIN {{ control }}.control AS c
     WHERE d.datname = current_database();
 $windrow$;
 --# comment on function {{ control }}.server_identity
 COMMENT ON FUNCTION {{ control }}.server_identity() IS
-    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body @body@]';
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has started where that counts; arm() stores it, and a run refuses when it has changed. [body @body@]';
 
 -- open_hours: when scheduled runs may work.
 --# create view {{ control }}.open_hours
@@ -118,18 +130,13 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
-    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM {{ control }}.check_rule(p_options);
     END IF;
     IF p_options ? 'as_of' THEN
-        BEGIN
-            v_as_of := (p_options ->> 'as_of')::timestamptz;
-        EXCEPTION WHEN OTHERS THEN
-            v_as_of := NULL;
-        END;
-        IF v_as_of IS NULL OR v_as_of > clock_timestamp() OR NOT isfinite(v_as_of) THEN
+        v_as_of := {{ control }}.instant_of(p_options ->> 'as_of');
+        IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
                 USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
@@ -170,15 +177,16 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'Leave the option from out{% if rules | length > 1 %}, or name another rule{% endif %}.';
         END IF;
 {%- endif %}{% endfor %}
-        BEGIN
-            v_from := (p_options ->> 'from')::timestamp;
-        EXCEPTION WHEN OTHERS THEN
-            v_from := NULL;
-        END;
-        IF v_from IS NULL THEN
+        IF {{ control }}.instant_of(p_options ->> 'from') IS NULL THEN
             RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
                 USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
         END IF;
+{%- for rule in rules %}{% if not rule.single and not rule.zoned %}
+        IF coalesce(p_options ->> 'rule', {{ rule.literal }}) = {{ rule.literal }} AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: {{ rule.table_name }}.{{ rule.end_time_name }} has no zone.';
+        END IF;
+{%- endif %}{% endfor %}
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
         RAISE EXCEPTION 'run_families is not a number above 0: %', quote_nullable(p_options ->> 'run_families')
@@ -209,9 +217,26 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.check_run_options(jsonb) IS
     'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body @body@]';
 
+-- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
+--# create function {{ control }}.take_lock
+CREATE OR REPLACE FUNCTION {{ control }}.take_lock()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    WHILE NOT pg_try_advisory_lock({{ lock_class }}, 16 + floor(random() * 2147483000)::integer) LOOP
+    END LOOP;
+END
+$windrow$;
+--# comment on function {{ control }}.take_lock
+COMMENT ON FUNCTION {{ control }}.take_lock() IS
+    'Takes the lock by which others see that the run of this session goes on. [body @body@]';
+
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
 --# create function {{ control }}.holds_lock
-CREATE OR REPLACE FUNCTION {{ control }}.holds_lock(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION {{ control }}.holds_lock(p_pid integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -222,25 +247,25 @@ AS $windrow$
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
           AND l.pid = p_pid
           AND l.classid::bigint = {{ lock_class }}
-          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objid::bigint >= 16
           AND l.objsubid = 2
     );
 $windrow$;
 --# comment on function {{ control }}.holds_lock
-COMMENT ON FUNCTION {{ control }}.holds_lock(bigint, integer) IS
-    'Whether the session p_pid has the lock of run p_run. [body @body@]';
+COMMENT ON FUNCTION {{ control }}.holds_lock(integer) IS
+    'Whether the session p_pid has the lock of a run. [body @body@]';
 
 -- is_alive: whether the call that opened a run of the ledger still goes on.
 -- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
 -- does nothing: a session at work has a transaction, but for an instant at COMMIT.
 --# create function {{ control }}.is_alive
-CREATE OR REPLACE FUNCTION {{ control }}.is_alive(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION {{ control }}.is_alive(p_pid integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    IF p_pid = pg_backend_pid() OR NOT {{ control }}.holds_lock(p_run, p_pid) THEN
+    IF p_pid = pg_backend_pid() OR NOT {{ control }}.holds_lock(p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -253,8 +278,8 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.is_alive
-COMMENT ON FUNCTION {{ control }}.is_alive(bigint, integer) IS
-    'Whether the session p_pid that opened run p_run still works on it. [body @body@]';
+COMMENT ON FUNCTION {{ control }}.is_alive(integer) IS
+    'Whether the session p_pid, which opened a run, still works on it. [body @body@]';
 
 -- run_unlock: gives back the locks of this session's runs.
 --# create function {{ control }}.run_unlock
@@ -289,8 +314,8 @@ DECLARE
     v_closed bigint := 0;
 BEGIN
     FOR v_run IN SELECT * FROM {{ control }}.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT {{ control }}.is_alive(v_run.run_id, v_run.backend_pid) THEN
-            v_own := {{ control }}.holds_lock(v_run.run_id, pg_backend_pid());
+        IF NOT {{ control }}.is_alive(v_run.backend_pid) THEN
+            v_own := {{ control }}.holds_lock(pg_backend_pid());
             UPDATE {{ control }}.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
@@ -366,7 +391,7 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL {{ control }}.arm().';
         END IF;
     END IF;
-    PERFORM {{ control }}.check_stranger();
+    PERFORM {{ control }}.check_catalog();
 {%- if archives %}
     PERFORM {{ control }}.check_archive(p_options ->> 'rule');
 {%- endif %}
@@ -376,13 +401,14 @@ BEGIN
     -- Workers that start in the same second wait for each other.
     PERFORM set_config('lock_timeout', '10s', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock({{ lock_class }}, 1);
+        PERFORM FROM {{ control }}.turn AS t WHERE t.name = 'run' FOR UPDATE;
     EXCEPTION WHEN lock_not_available THEN
         o_refused := 'another run is starting';
         RETURN;
     END;
 {%- else %}
-    IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 1) THEN
+    PERFORM FROM {{ control }}.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
@@ -428,8 +454,7 @@ BEGIN
     PERFORM {{ control }}.sweep_join(o_run, coalesce(p_options ->> 'worker', '1')::integer);
 {%- endif %}
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
+    PERFORM {{ control }}.take_lock();
 END
 $windrow$;
 --# comment on function {{ control }}.run_begin
@@ -443,6 +468,8 @@ RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+    INSERT INTO {{ control }}.catalog_state (run_id, state)
+    VALUES (p_run, {{ control }}.catalog_now());
     INSERT INTO {{ control }}.run_rule (run_id, rule, batch_families, table_names, table_rows)
     SELECT p_run, t.rule, {% if by_time %}coalesce({{ control }}.setting_of(t.rule, 'batch_families'), {{ control }}.setting_of(t.rule, 'batch_rows')){% else %}{{ control }}.setting_of(t.rule, 'batch_families'){% endif %}, t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
@@ -462,7 +489,7 @@ AS $windrow$
 $windrow$;
 --# comment on function {{ control }}.run_open
 COMMENT ON FUNCTION {{ control }}.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body @body@]';
+    'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body @body@]';
 
 -- run_end: closes the ledger and prunes it.
 --# create function {{ control }}.run_end
@@ -482,7 +509,7 @@ BEGIN
     END IF;
 {%- if workers > 1 %}
     -- The end of a run writes to what is everybody's: one at a time.
-    PERFORM pg_advisory_xact_lock({{ lock_class }}, 1);
+    PERFORM FROM {{ control }}.turn AS t WHERE t.name = 'run' FOR UPDATE;
 {%- endif %}
 {%- for rule in rules %}{% if not rule.single or rule.single.expiry and rule.single.aged %}
     -- {% if rule.single %}Rows without any time{% else %}Roots without an end time{% endif %} can never become due: count them where the rule looked at all that is due.
@@ -568,10 +595,13 @@ BEGIN
     DELETE FROM {{ control }}.run_sweep AS o USING {{ control }}.run AS r WHERE o.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
 {%- endif %}
     DELETE FROM {{ control }}.run_rule AS p USING {{ control }}.run AS r WHERE p.run_id = r.run_id AND {{ w::is_old(control=control, archives=archives) }};
+    DELETE FROM {{ control }}.catalog_state AS s WHERE s.run_id > 0 AND NOT EXISTS (SELECT FROM {{ control }}.run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM {{ control }}.run AS r WHERE {{ w::is_old(control=control, archives=archives) }};
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM {{ control }}.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days'
       AND EXISTS (SELECT FROM {{ control }}.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN {{ control }}.run_result(p_run);
@@ -660,6 +690,137 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.run_result(bigint) IS
     'One run of the ledger as a JSON document. Example: SELECT {{ control }}.run_result(1); [body @body@]';
 
+-- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
+-- role there; but what it puts off until the COMMIT runs with those of who called.
+--# create function {{ control }}.foreign_code
+CREATE OR REPLACE FUNCTION {{ control }}.foreign_code(p_restores boolean)
+RETURNS TABLE (code text, table_name text, belongs_to text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE reached (oid, is_set) AS (
+        SELECT t.oid, s.is_set OR p_restores
+        FROM (
+            VALUES
+{%- for table in tables %}{% if table.deleted or table.updates %}
+                (false, {{ table.class }}, {% if table.updates %}true{% else %}false{% endif %}),
+{%- endif %}{% endfor %}
+{%- for archive in archives %}
+                (true, {{ archive.table_class }}, true),
+{%- endfor %}
+                (NULL, NULL, false)
+        ) AS s(is_restored, name, is_set)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        WHERE s.is_restored = p_restores
+        UNION
+        SELECT x.oid, x.is_set
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f' AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner ELSE t.relowner END::regrole AS owner
+        FROM reached AS r
+        JOIN pg_class AS t ON t.oid = r.oid
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE.
+        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> {{ control_literal }}::regnamespace
+        UNION
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions.
+        SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.oid
+        ) AS k(classid, objid)
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
+        LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+        JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE r.is_set
+          AND NOT q.rolsuper
+    ) AS x
+    ORDER BY x.class::text, x.code;
+END
+$windrow$;
+--# comment on function {{ control }}.foreign_code
+COMMENT ON FUNCTION {{ control }}.foreign_code(boolean) IS
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body @body@]';
+
+-- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
+-- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
+-- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
+--# create function {{ control }}.check_caller
+CREATE OR REPLACE FUNCTION {{ control }}.check_caller(p_caller text, p_restores boolean)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_code record;
+BEGIN
+    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER') OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+    ) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
+        RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
+            USING ERRCODE = '42501', HINT = 'Where a trigger of the application opened it, call this as a member of {{ control }}_operator that is no superuser; else close it first.';
+    END IF;
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        RETURN;
+    END IF;
+{%- if archives %}
+    -- An older snapshot shows no trigger that came since: then nobody else may be able to create one.
+    IF p_restores AND current_setting('transaction_isolation') <> 'read committed' AND EXISTS (
+        SELECT FROM unnest(ARRAY[{% for archive in archives %}{{ archive.table_class }}{% if not loop.last %}, {% endif %}{% endfor %}]) AS s(name)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        CROSS JOIN LATERAL (
+            SELECT t.relowner
+            UNION ALL
+            SELECT a.grantee FROM aclexplode(t.relacl) AS a WHERE a.privilege_type = 'TRIGGER'
+        ) AS m(oid)
+        LEFT JOIN pg_roles AS r ON r.oid = m.oid
+        WHERE r.rolsuper IS NOT TRUE
+          AND m.oid <> current_user::regrole
+    ) THEN
+        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began', current_setting('transaction_isolation')
+            USING ERRCODE = '25001', HINT = 'BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of {{ control }}_operator that is no superuser.';
+    END IF;
+{%- endif %}
+    FOR v_code IN SELECT * FROM {{ control }}.foreign_code(p_restores) AS c LOOP
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code, v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = 'Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this as a member of {{ control }}_operator that is no superuser.';
+    END LOOP;
+END
+$windrow$;
+--# comment on function {{ control }}.check_caller
+COMMENT ON FUNCTION {{ control }}.check_caller(text, boolean) IS
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights. [body @body@]';
+
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 --# create procedure {{ control }}.run
 CREATE OR REPLACE PROCEDURE {{ control }}.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -680,6 +841,7 @@ BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM {{ control }}.check_caller(current_user, false);
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM {{ control }}.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -708,6 +870,7 @@ BEGIN
                             WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
 {%- endfor %}
                         END;
+                        PERFORM {{ control }}.check_caller(current_user, false);
                     END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -833,16 +996,17 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL {{ control }}.arm() first.';
     END IF;
-    PERFORM {{ control }}.check_stranger();
+    PERFORM {{ control }}.check_catalog();
 {%- if archives %}
     PERFORM {{ control }}.check_archive(v_rule);
 {%- endif %}
+    PERFORM {{ control }}.reap();
     INSERT INTO {{ control }}.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM {{ control }}.run_open(v_run, v_rule);
     PERFORM {{ control }}.run_unlock();
-    PERFORM pg_advisory_lock({{ lock_class }}, (16 + v_run % 1000000000)::integer);
+    PERFORM {{ control }}.take_lock();
     RETURN v_run;
 END
 $windrow$;
@@ -935,7 +1099,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM {{ control }}.take_tables(p_run);
+        PERFORM {{ control }}.look_again(p_run);
         SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM {{ control }}.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -993,17 +1160,20 @@ BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM {{ control }}.check_caller(current_user, false);
     v_run := {{ control }}.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := {{ control }}.check_rule(p_options);
-    FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
+    -- No cursor stays open over a COMMIT.
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
             v_reason := CASE
 {%- for rule in rules %}
                 WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
 {%- endfor %}
             END;
+            PERFORM {{ control }}.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
@@ -1122,11 +1292,31 @@ COMMENT ON FUNCTION {{ control }}.orphans() IS
     'Rows whose parent is not there, by edge. Reads whole tables. [body @body@]';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+-- The one of earlier versions took no options; with both, a call without any would name neither.
+--# drop procedure {{ control }}.arm of earlier versions
+DO $windrow$
+BEGIN
+    DROP PROCEDURE IF EXISTS {{ control }}.arm();
+END
+$windrow$;
 --# create procedure {{ control }}.arm
-CREATE OR REPLACE PROCEDURE {{ control }}.arm()
-LANGUAGE sql SECURITY DEFINER
+CREATE OR REPLACE PROCEDURE {{ control }}.arm(p_options jsonb DEFAULT '{}')
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    PERFORM {{ control }}.check_options(p_options, ARRAY['until']);
+    IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
+        RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not armed.';
+    END IF;
+    UPDATE {{ control }}.control
+    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    DELETE FROM {{ control }}.catalog_state AS s WHERE s.run_id = 0;
+    INSERT INTO {{ control }}.catalog_state (run_id, state)
+    VALUES (0, {{ control }}.catalog_now());
+    PERFORM {{ control }}.check_catalog();
     UPDATE {{ control }}.control
     SET armed = true,
         armed_by = session_user,
@@ -1136,10 +1326,11 @@ AS $windrow$
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM {{ control }}.orphans() AS o);
     -- What refused on other servers, or here, is over.
     DELETE FROM {{ control }}.refusal;
+END
 $windrow$;
 --# comment on procedure {{ control }}.arm
-COMMENT ON PROCEDURE {{ control }}.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL {{ control }}.arm(); [body @body@]';
+COMMENT ON PROCEDURE {{ control }}.arm(jsonb) IS
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Examples: CALL {{ control }}.arm(); CALL {{ control }}.arm(''{"until": "restart"}''); [body @body@]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 --# create function {{ control }}.set_policy
@@ -1183,7 +1374,7 @@ BEGIN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
-    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    LOCK TABLE {{ control }}.latch IN EXCLUSIVE MODE;
     SELECT * INTO v_policy FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce({{ control }}.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
 {%- if no_default %}
@@ -1232,7 +1423,7 @@ DECLARE
 BEGIN
     PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'scope']);
     v_rule := {{ control }}.check_rule(p_options);
-    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    LOCK TABLE {{ control }}.latch IN EXCLUSIVE MODE;
     DELETE FROM {{ control }}.policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
@@ -1245,6 +1436,71 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.drop_policy(jsonb) IS
     'Drops one policy and answers it. Waits for a running batch. Example: SELECT {{ control }}.drop_policy(''{"scope": "42"}''); [body @body@]';
 
+-- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
+--# create function {{ control }}.row_of_key
+CREATE OR REPLACE FUNCTION {{ control }}.row_of_key(p_rule text, p_key text, OUT o_key text, OUT o_found boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+{%- for rule in rules %}
+{%- for part in rule.held.parts %}
+    {{ part.variable }} {{ part.kind }};
+{%- endfor %}
+{%- endfor %}
+BEGIN
+{%- for rule in rules %}
+    IF p_rule = {{ rule.literal }} THEN
+        BEGIN
+{%- for part in rule.held.parts %}
+            {{ part.variable }} := {{ part.value }};
+{%- endfor %}
+{%- if rule.held.composite %}
+            IF jsonb_array_length(p_key::jsonb) <> {{ rule.held.parts | length }} THEN
+                {{ rule.held.parts.0.variable }} := NULL;
+            END IF;
+{%- endif %}
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            {{ rule.held.parts.0.variable }} := NULL;
+        END;
+        IF num_nulls({% for part in rule.held.parts %}{{ part.variable }}{% if not loop.last %}, {% endif %}{% endfor %}) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', {{ rule.table_literal }}, quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a {% if rule.held.composite %}JSON array with values{% else %}value{% endif %} of {{ rule.held.form }}.';
+        END IF;
+        SELECT {{ rule.held.key }}, {% if rule.by_end %}{{ rule.is_root }}{% else %}true{% endif %}
+        INTO o_key, o_found
+        FROM {{ rule.table }} AS i
+        WHERE {{ rule.held.matches }};
+        o_key := coalesce(o_key, {{ rule.held.key_as_read }});
+{%- if rule.by_end and rule.links and rule.candidates %}
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            WITH RECURSIVE up AS (
+                SELECT {{ rule.held.parts.0.variable }}::{{ rule.id_type }} AS id
+                UNION
+                SELECT l.parent
+                FROM up
+                CROSS JOIN LATERAL (
+{%- for link in rule.links %}
+                    SELECT n.{{ link.parent }}::{{ rule.id_type }} AS parent FROM {{ link.table }} AS n WHERE n.{{ link.child }} = up.id AND n.{{ link.parent }} IS NOT NULL{% if not loop.last %}
+                    UNION ALL{% endif %}
+{%- endfor %}
+                ) AS l
+            )
+            SELECT EXISTS (SELECT FROM up JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id WHERE {{ rule.is_root }}) INTO o_found;
+        END IF;
+{%- endif %}
+    END IF;
+{%- endfor %}
+    o_found := coalesce(o_found, false);
+END
+$windrow$;
+--# comment on function {{ control }}.row_of_key
+COMMENT ON FUNCTION {{ control }}.row_of_key(text, text) IS
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body @body@]';
+
 -- set_hold, release_hold: families that must stay.
 --# create function {{ control }}.set_hold
 CREATE OR REPLACE FUNCTION {{ control }}.set_hold(p_options jsonb)
@@ -1255,45 +1511,52 @@ SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_rule   text;
-    v_hold   {{ control }}.hold%ROWTYPE;
-    v_until  timestamptz;
-    v_exists boolean;
+    v_rule  text;
+    v_row   record;
+    v_hold  {{ control }}.hold%ROWTYPE;
+    v_until timestamptz;
 BEGIN
-    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
+    PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
     v_rule := {{ control }}.check_rule(p_options);
-    PERFORM {{ control }}.check_key(v_rule, p_options ->> 'key');
     IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
-    BEGIN
-        v_until := (p_options ->> 'until')::timestamptz;
-    EXCEPTION WHEN data_exception THEN
+    v_until := {{ control }}.instant_of(p_options ->> 'until');
+    IF v_until IS NULL AND p_options ->> 'until' IS NOT NULL THEN
         RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
-    END;
-    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
-    INSERT INTO {{ control }}.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
+    END IF;
+    IF v_until <= clock_timestamp() THEN
+        RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until out.';
+    END IF;
+    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
+            USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
+    END IF;
+    LOCK TABLE {{ control }}.latch IN EXCLUSIVE MODE;
+    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM {{ control }}.row_of_key(v_rule, p_options ->> 'key') AS r;
+    IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
+        RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With {"even_if_absent": true} it is stored all the same.';
+    END IF;
+    INSERT INTO {{ control }}.hold AS h (rule, key, reason, until, absent)
+    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
         placed_by = excluded.placed_by,
-        placed_at = clock_timestamp()
+        placed_at = clock_timestamp(),
+        absent = excluded.absent
     RETURNING * INTO v_hold;
-    -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
-    v_exists := CASE v_rule
-{%- for rule in rules %}
-        WHEN {{ rule.literal }} THEN EXISTS (SELECT FROM {{ rule.table }} AS i WHERE {% if rule.single %}{{ rule.single.is_hold }}{% else %}i.{{ rule.key }} = v_hold.key::{{ rule.key_type }}{% endif %})
-{%- endfor %}
-    END;
-    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
 END
 $windrow$;
 --# comment on function {{ control }}.set_hold
 COMMENT ON FUNCTION {{ control }}.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]';
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT {{ control }}.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body @body@]';
 --# create function {{ control }}.release_hold
 CREATE OR REPLACE FUNCTION {{ control }}.release_hold(p_options jsonb)
 RETURNS json
@@ -1303,11 +1566,15 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
+    v_key  text := p_options ->> 'key';
     v_hold {{ control }}.hold%ROWTYPE;
 BEGIN
     PERFORM {{ control }}.check_options(p_options, ARRAY['rule', 'key']);
     v_rule := {{ control }}.check_rule(p_options);
-    DELETE FROM {{ control }}.hold AS h WHERE h.rule = v_rule AND h.key = p_options ->> 'key' RETURNING * INTO v_hold;
+    IF NOT EXISTS (SELECT FROM {{ control }}.hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        SELECT r.o_key INTO v_key FROM {{ control }}.row_of_key(v_rule, v_key) AS r;
+    END IF;
+    DELETE FROM {{ control }}.hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
             USING ERRCODE = '22023', HINT = 'The holds are in table {{ control }}.hold.';
@@ -1392,7 +1659,7 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.set_windows(jsonb) IS
     'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT {{ control }}.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT {{ control }}.set_windows(''{"windows": "never"}''); [body @body@]';
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create function {{ control }}.claim_artifacts
 CREATE OR REPLACE FUNCTION {{ control }}.claim_artifacts(p_limit integer)
 RETURNS TABLE (artifact_id bigint, host text, path text)
@@ -1417,6 +1684,27 @@ $windrow$;
 --# comment on function {{ control }}.claim_artifacts
 COMMENT ON FUNCTION {{ control }}.claim_artifacts(integer) IS
     'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body @body@]';
+--# create function {{ control }}.named_artifacts
+CREATE OR REPLACE FUNCTION {{ control }}.named_artifacts(p_artifacts jsonb)
+RETURNS TABLE (artifact_id bigint, named_by text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+{%- for file in files %}
+    SELECT a.artifact_id, {{ file.table_literal }}
+    FROM {{ control }}.artifact AS a
+    WHERE a.artifact_id IN (SELECT k.artifact_id::bigint FROM jsonb_array_elements_text(p_artifacts) AS k(artifact_id))
+      AND EXISTS (SELECT FROM {{ file.table }} AS t WHERE t.{{ file.path }} = a.path){% if loop.last %};{% else %}
+    UNION ALL{% endif %}
+{%- else %}
+    -- No rule of the spec names files.
+    SELECT NULL::bigint, NULL::text WHERE false;
+{%- endfor %}
+$windrow$;
+--# comment on function {{ control }}.named_artifacts
+COMMENT ON FUNCTION {{ control }}.named_artifacts(jsonb) IS
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body @body@]';
 --# create function {{ control }}.finish_artifact
 CREATE OR REPLACE FUNCTION {{ control }}.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
@@ -1552,16 +1840,55 @@ BEGIN
         UNION ALL
         SELECT
             4, 'routine', r.name,
-            CASE WHEN p.oid IS NOT NULL AND d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'ok' ELSE 'violation' END,
+            CASE WHEN p.known THEN 'ok' ELSE 'violation' END,
             1,
             CASE
-                WHEN p.oid IS NULL THEN 'missing; run windrow install'
-                WHEN d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'as generated'
+                WHEN p.known IS NULL THEN 'missing; run windrow install'
+                WHEN p.known THEN 'as generated'
                 ELSE 'edited by hand; windrow install puts it back'
             END
         FROM routine AS r
-        LEFT JOIN pg_proc AS p ON p.pronamespace = {{ control_literal }}::regnamespace AND p.proname = r.name
-        LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
+        LEFT JOIN LATERAL (
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            FROM pg_proc AS p
+            LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+            CROSS JOIN LATERAL (SELECT concat_ws(
+                ' ',
+                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+                CASE WHEN p.proisstrict THEN 'strict' END,
+                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+            )) AS h(head)
+            WHERE p.pronamespace = {{ control_literal }}::regnamespace
+              AND p.proname = r.name
+        ) AS p ON true
+        UNION ALL
+        -- What somebody else has made in the schema, or may do to what is in it.
+        SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            {{ claims_now | indent(prefix="            ") }}
+        ) AS c
+        UNION ALL
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        FROM pg_auth_members AS a
+        JOIN pg_roles AS r ON r.oid = a.roleid
+        JOIN pg_roles AS m ON m.oid = a.member
+        WHERE r.rolname = {{ owner_literal }}
+          AND NOT m.rolsuper
+          AND m.oid <> (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database())
+          AND EXISTS (
+              SELECT FROM pg_database AS b
+              JOIN pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_authid'::regclass AND e.refobjid = r.oid
+              WHERE b.datdba = m.oid
+                AND b.datname <> current_database()
+          )
+        UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            {{ rights | indent(prefix="            ") }}
+        ) AS c
         UNION ALL
         SELECT
             5, 'index', n.index_name,
@@ -1611,16 +1938,13 @@ BEGIN
 {%- endif %}
         UNION ALL
         SELECT
-            5, 'reference', s.table_name,
-            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
-            1,
-            format(
-                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
-                s.parent, s.constraint_name, s.on_delete,
-                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
-                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
-            )
+            5, 'reference', s.object, 'violation', 1,
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
         FROM {{ control }}.strangers() AS s
+        UNION ALL
+        SELECT 5, 'catalog', c.spec, 'violation', 1, {{ control }}.unaccounted() || '; runs refuse'
+        FROM {{ control }}.control AS c
+        WHERE starts_with({{ control }}.unaccounted(), 'catalog changed')
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM {{ control }}.policy AS p
@@ -1696,3 +2020,5 @@ $windrow$;
 --# comment on function {{ control }}.verify
 COMMENT ON FUNCTION {{ control }}.verify(jsonb) IS
     'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT {{ control }}.verify(); [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -33,14 +33,10 @@ v_rows := v_rows + v_changed;
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
---# drop constraint run_trigger_check
-ALTER TABLE {{ control }}.run
-    DROP CONSTRAINT IF EXISTS run_trigger_check;
---# create constraint run_trigger_check
-ALTER TABLE {{ control }}.run
-    ADD CONSTRAINT run_trigger_check CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
 --# create table {{ control }}.run_stamp
 CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
     run_id         bigint      NOT NULL,
@@ -100,12 +96,7 @@ BEGIN
     END IF;
 {%- endif %}
     IF p_options ? 'to' THEN
-        -- PostgreSQL would take words such as tomorrow, too.
-        BEGIN
-            v_to := CASE WHEN p_options ->> 'to' ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)' THEN (p_options ->> 'to')::timestamptz END;
-        EXCEPTION WHEN OTHERS THEN
-            v_to := NULL;
-        END;
+        v_to := {{ control }}.instant_of(p_options ->> 'to');
         -- Whole seconds of four-digit years: what every server stores alike.
         IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR v_to <> date_trunc('second', v_to) THEN
             RAISE EXCEPTION 'to is not an instant in whole seconds: %', quote_nullable(p_options ->> 'to')
@@ -469,7 +460,8 @@ BEGIN
     END IF;
 
     -- One stamp at a time. Runs and purges may go on beside it.
-    IF NOT pg_try_advisory_xact_lock({{ lock_class }}, 3) THEN
+    PERFORM FROM {{ control }}.turn AS t WHERE t.name = 'stamp' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another stamp is starting';
         RETURN;
     END IF;
@@ -513,8 +505,7 @@ BEGIN
     o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
 {%- endif %}
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock({{ lock_class }}, (16 + o_run % 1000000000)::integer);
+    PERFORM {{ control }}.take_lock();
 END
 $windrow$;
 --# comment on function {{ control }}.stamp_begin
@@ -623,6 +614,7 @@ BEGIN
     -- Whatever the session prefers: what others have written must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM {{ control }}.check_caller(current_user, false);
     SELECT b.o_run, b.o_rule, b.o_refused INTO v_run, v_rule, v_refused FROM {{ control }}.stamp_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -638,6 +630,7 @@ BEGIN
                 WHEN v_rule OPERATOR(pg_catalog.=) {{ stamp.whole_name }} THEN {{ control }}.{{ stamp.name }}_stamp_step(v_run)
 {%- endfor %}
             END;
+            PERFORM {{ control }}.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_state := 'cancelled';
@@ -659,3 +652,5 @@ $windrow$;
 --# comment on procedure {{ control }}.stamp
 COMMENT ON PROCEDURE {{ control }}.stamp(jsonb, json) IS
     'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. {% if stamps_of %}Of what: of, or else of the families of the rule. {% endif %}Further options: rule, chunk, time_budget, dry_run. Example: CALL {{ control }}.stamp(''{"calculated": "end", "missing": true}''); [body @body@]';
+--# become who installs
+RESET ROLE;

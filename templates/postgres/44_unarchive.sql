@@ -2,6 +2,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- archive_next: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
 -- that reads the whole table is never the better one.
@@ -582,6 +584,7 @@ DECLARE
     v_{{ place.place }} bigint[];
 {%- endfor %}
 BEGIN
+    PERFORM {{ control }}.check_caller(session_user, true);
     PERFORM {{ control }}.check_options(p_options, ARRAY['run', 'rule', 'key', 'max_rows']);
     SELECT o.o_run INTO v_run FROM {{ control }}.archive_options(p_options) AS o;
     IF v_run IS NULL THEN
@@ -701,8 +704,10 @@ BEGIN
     SELECT v_run, 'RESTORED', n.name, n.rows, to_jsonb(v_keys)
     FROM unnest(v_names, v_counts) WITH ORDINALITY AS n(name, rows, position)
     ORDER BY n.position;
+    -- By now the tables are locked, and get no further trigger.
+    PERFORM {{ control }}.check_caller(session_user, true);
     -- After the lock no batch is under way that did not see the holds.
-    PERFORM pg_advisory_xact_lock({{ lock_class }}, 2);
+    LOCK TABLE {{ control }}.latch IN EXCLUSIVE MODE;
     RETURN json_build_object(
         'run', v_run,
         'rows', v_total,
@@ -726,3 +731,5 @@ $windrow$;
 --# comment on function {{ control }}.archive_restore
 COMMENT ON FUNCTION {{ control }}.archive_restore(jsonb) IS
     'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT {{ control }}.archive_restore(''{"run": 17}''); SELECT {{ control }}.archive_restore(''{"run": 17, "key": [4]}''); [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -3,6 +3,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 --# create function {{ control }}.due_of
@@ -350,3 +352,5 @@ WHERE {{ w::holds_now() }};
 --# comment on view {{ control }}.metrics
 COMMENT ON VIEW {{ control }}.metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+--# become who installs
+RESET ROLE;

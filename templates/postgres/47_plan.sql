@@ -3,6 +3,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- outlook: how much is due by rule, how that lies along time, and how much becomes due next. windrow plan asks for it.
 --# create function {{ control }}.outlook
@@ -117,3 +119,5 @@ $windrow$;
 --# comment on function {{ control }}.outlook
 COMMENT ON FUNCTION {{ control }}.outlook(jsonb) IS
     'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT {{ control }}.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body @body@]';
+--# become who installs
+RESET ROLE;

@@ -2,6 +2,8 @@
 SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
+--# become {{ owner }}
+SET ROLE {{ owner }};
 
 -- A batch first locks all rows of the root table that go, FOR UPDATE. Who wants to name such a family, or a row in it, asks
 -- for a lock of the same rows here, as a foreign key would: he waits until the batch has committed, and then finds no parent.
@@ -45,3 +47,5 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ guard.function }}() IS
     'Trigger of {{ guard.table_name }}: refuses a row whose parent is gone, and waits for a batch that deletes it. [body @body@]';
 {% endfor %}
+--# become who installs
+RESET ROLE;

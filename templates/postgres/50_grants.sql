@@ -3,59 +3,64 @@ SET lock_timeout = '5s';
 --# set statement_timeout
 SET statement_timeout = '1min';
 
--- owner: holds the rights on the application's tables; nobody logs in as it.
--- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
--- auditor: previews, reads the ledger and the metrics.
---# create roles
-DO $windrow$
-DECLARE
-    v_role text;
-BEGIN
-    FOREACH v_role IN ARRAY ARRAY['{{ control }}_owner', '{{ control }}_operator', '{{ control }}_auditor'] LOOP
-        IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
-        END IF;
-    END LOOP;
-END
-$windrow$;
 --# grant {{ control }}_auditor to {{ control }}_operator
 GRANT {{ control }}_auditor TO {{ control }}_operator;
 
--- What the definer functions need, and no more: UPDATE on one column is what FOR UPDATE asks for.
---# grant usage on schema {{ schema }}
-GRANT USAGE ON SCHEMA {{ schema }} TO {{ control }}_owner;
-{% for table in tables -%}
---# grant on {{ table.name }}
-GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ control }}_owner;
-{% endfor -%}
-{% for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references -%}
---# grant select on {{ reference }}
-GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
-{% endfor %}{% elif rule.single %}{% for reference in rule.single.references -%}
---# grant select on {{ reference }}
-GRANT SELECT ON {{ reference }} TO {{ control }}_owner;
-{% endfor %}{% endif %}{% endfor -%}
-{% for archive in archives -%}
---# grant insert on {{ archive.table_name }}
-GRANT INSERT ON {{ archive.table }} TO {{ control }}_owner;
-{% endfor -%}
-{% for definition in definitions -%}
---# grant select on {{ definition.name }}
-GRANT SELECT ON {{ definition.table }} TO {{ control }}_owner;
-{% endfor -%}
-{% for root in roots -%}
---# grant lock on {{ root.name }}
-GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ control }}_owner;
-{% endfor %}
-{% if throttles.heartbeat -%}
-{% if throttles.heartbeat.schema -%}
---# grant usage on schema {{ throttles.heartbeat.schema }}
-GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ control }}_owner;
-{% endif -%}
---# grant select on {{ throttles.heartbeat.name }}
-GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ control }}_owner;
+-- What the definer functions need of the application, and no more: UPDATE on one column is what FOR UPDATE asks for. What an
+-- earlier state of the spec needed is taken back, in one transaction with what this one needs.
+--# grant the tables of the application to {{ owner }}
+DO $windrow$
+DECLARE
+    v_right record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_right IN
+        SELECT DISTINCT format('ALL (%I) ON %s', t.attname, t.attrelid::regclass) AS told
+        FROM pg_attribute AS t
+        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        WHERE a.grantee = {{ owner_literal }}::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+        WHERE c.relnamespace <> {{ control_literal }}::regnamespace
+          AND a.grantee = {{ owner_literal }}::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        WHERE n.nspname <> {{ control_literal }}
+          AND a.grantee = {{ owner_literal }}::regrole
+    LOOP
+        EXECUTE format('REVOKE %s FROM {{ owner }}', v_right.told);
+    END LOOP;
 
-{% endif -%}
+    GRANT USAGE ON SCHEMA {{ schema }} TO {{ owner }};
+{%- for table in tables %}
+    GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
+{%- endfor %}
+{%- for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references %}
+    GRANT SELECT ON {{ reference }} TO {{ owner }};
+{%- endfor %}{% elif rule.single %}{% for reference in rule.single.references %}
+    GRANT SELECT ON {{ reference }} TO {{ owner }};
+{%- endfor %}{% endif %}{% endfor %}
+{%- for archive in archives %}
+    GRANT INSERT ON {{ archive.table }} TO {{ owner }};
+{%- endfor %}
+{%- for definition in definitions %}
+    GRANT SELECT ON {{ definition.table }} TO {{ owner }};
+{%- endfor %}
+{%- for root in roots %}
+    GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ owner }};
+{%- endfor %}
+{%- if throttles.heartbeat %}
+{%- if throttles.heartbeat.schema %}
+    GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ owner }};
+{%- endif %}
+    GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
+{%- endif %}
+END
+$windrow$;
 {% if throttles.sees_sessions -%}
 -- The spec has runs wait for replicas or for the load: who may not see the sessions of others knows of neither.
 --# grant pg_read_all_stats to {{ control }}_owner
@@ -67,39 +72,52 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $windrow$;
 
-{% endif -%}
--- The control schema belongs to the owner role, so that its definer functions run with these rights only.
---# give {{ control }} to {{ control }}_owner
+{% else -%}
+-- An earlier state of the spec had runs wait for replicas or for the load. Roles belong to all databases of the server.
+--# revoke pg_read_all_stats from {{ owner }}
 DO $windrow$
-DECLARE
-    v_object record;
 BEGIN
-    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
-    IF NOT pg_catalog.pg_has_role(current_user, '{{ control }}_owner', 'USAGE') THEN
-        EXECUTE format('GRANT {{ control }}_owner TO %I', current_user);
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_auth_members AS a
+        WHERE a.roleid = 'pg_read_all_stats'::pg_catalog.regrole
+          AND a.member = {{ owner_literal }}::pg_catalog.regrole
+          AND NOT EXISTS (
+              SELECT FROM pg_catalog.pg_shdepend AS d
+              WHERE d.refobjid = a.member
+                AND d.dbid NOT IN (SELECT 0::pg_catalog.oid UNION ALL SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+          )
+    ) THEN
+        REVOKE pg_read_all_stats FROM {{ owner }};
     END IF;
-    EXECUTE format('GRANT CREATE ON DATABASE %I TO {{ control }}_owner', current_database());
-    ALTER SCHEMA {{ control }} OWNER TO {{ control }}_owner;
-    EXECUTE format('REVOKE CREATE ON DATABASE %I FROM {{ control }}_owner', current_database());
-    FOR v_object IN
-        SELECT c.relname, c.relkind
-        FROM pg_catalog.pg_class AS c
-        WHERE c.relnamespace = '{{ control }}'::pg_catalog.regnamespace
-          AND c.relkind IN ('r', 'v')
-        ORDER BY c.relname
-    LOOP
-        EXECUTE format('ALTER %s {{ control }}.%I OWNER TO {{ control }}_owner', CASE v_object.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END, v_object.relname);
-    END LOOP;
-    FOR v_object IN
-        SELECT p.oid::pg_catalog.regprocedure AS signature
-        FROM pg_catalog.pg_proc AS p
-        WHERE p.pronamespace = '{{ control }}'::pg_catalog.regnamespace
-        ORDER BY p.proname
-    LOOP
-        EXECUTE format('ALTER ROUTINE %s OWNER TO {{ control }}_owner', v_object.signature);
-    END LOOP;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'the spec no longer needs it: someone may REVOKE pg_read_all_stats FROM {{ owner }}';
 END
 $windrow$;
+
+{% endif -%}
+-- server_identity() knows a copy in another folder by the place of the data, which is for those to see who may read all settings.
+--# grant pg_read_all_settings to {{ owner }}
+DO $windrow$
+BEGIN
+    IF NOT pg_catalog.pg_has_role({{ owner_literal }}, 'pg_read_all_settings', 'USAGE') THEN
+        GRANT pg_read_all_settings TO {{ owner }};
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO {{ owner }}, and arms again';
+END
+$windrow$;
+-- Who was armed by what an earlier version looked at stays so.
+--# update table {{ control }}.control
+UPDATE {{ control }}.control AS c
+SET server_identity = {{ control }}.server_identity()
+WHERE c.server_identity OPERATOR(pg_catalog.=) (
+    SELECT pg_catalog.format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), pg_catalog.current_setting('port'), d.oid, d.datname)
+    FROM pg_catalog.pg_control_system() AS s
+    CROSS JOIN pg_catalog.pg_control_checkpoint() AS k
+    CROSS JOIN pg_catalog.pg_control_recovery() AS r
+    CROSS JOIN pg_catalog.pg_database AS d
+    WHERE d.datname = pg_catalog.current_database()
+);
 
 -- Nobody else may call anything.
 --# revoke from public
@@ -123,3 +141,37 @@ GRANT EXECUTE ON ROUTINE {{ control }}.{{ routine }} TO {{ control }}_auditor;
 --# grant {{ routine }} to {{ control }}_operator
 GRANT EXECUTE ON ROUTINE {{ control }}.{{ routine }} TO {{ control }}_operator;
 {% endfor -%}
+-- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
+--# note the constraints of {{ control }}
+DO $windrow$
+DECLARE
+    v_check record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_check IN
+        SELECT
+            k.conname,
+            k.conrelid::regclass AS class,
+            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''), format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
+        FROM pg_constraint AS k
+        WHERE k.connamespace = {{ control_literal }}::regnamespace
+          AND k.contype = 'c'
+          AND k.conrelid <> 0
+          AND k.conname = ANY (ARRAY[{{ constraints | join(sep=", ") }}]::name[])
+    LOOP
+        EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', v_check.conname, v_check.class, v_check.says);
+    END LOOP;
+END
+$windrow$;
+
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+--# note the catalog
+INSERT INTO {{ control }}.catalog_state AS s (run_id, state)
+SELECT 0, {{ control }}.catalog_now()
+FROM {{ control }}.control AS c
+WHERE c.armed
+  AND c.server_identity = {{ control }}.server_identity()
+ON CONFLICT (run_id) DO UPDATE
+SET state = excluded.state,
+    taken_at = excluded.taken_at
+WHERE s.state <> excluded.state;

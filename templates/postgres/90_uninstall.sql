@@ -6,9 +6,17 @@ SET statement_timeout = 0;
 
 --# unschedule {{ control }}
 DO $windrow$
+DECLARE
+    v_role pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', '{{ control }} ');
+        -- pg_cron shows everybody but a superuser his own jobs only.
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = {{ login_literal }}) AND pg_catalog.pg_has_role(current_user, {{ login_literal }}, 'MEMBER') THEN
+            PERFORM pg_catalog.set_config('role', {{ login_literal }}, true);
+            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', '{{ control }} ');
+            PERFORM pg_catalog.set_config('role', v_role, true);
+        END IF;
     END IF;
 END
 $windrow$;
@@ -29,6 +37,11 @@ DECLARE
     v_any     boolean;
 {%- endif %}
 BEGIN
+    -- The schema is its owner's.
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = {{ owner_literal }}) AND NOT pg_catalog.pg_has_role(current_user, {{ owner_literal }}, 'USAGE') THEN
+        EXECUTE format('GRANT {{ owner }} TO %I', current_user);
+        PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
+    END IF;
     IF pg_catalog.to_regclass('{{ control }}.run') IS NOT NULL THEN
         LOCK TABLE {{ control }}.run;
     END IF;
@@ -70,10 +83,10 @@ BEGIN
         RAISE EXCEPTION 'the schema {{ control }} is still there: the roles stay' USING ERRCODE = '55000';
     END IF;
 {%- endif %}
-    FOREACH v_role IN ARRAY ARRAY['{{ control }}_operator', '{{ control }}_auditor', '{{ control }}_owner'] LOOP
+    FOREACH v_role IN ARRAY ARRAY[{{ login_literal }}, {{ operator_literal }}, {{ auditor_literal }}, {{ owner_literal }}] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.
-            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE') OR v_role = {{ owner_literal }} AND current_setting('windrow.joined', true) = 'yes';
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;

@@ -56,14 +56,17 @@ SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rul
     ) AS n;
 {%- endmacro next_roots %}
 
-{#- The latch of holds and policies, shared, for as long as the lock timeout. -#}
-{% macro latch(control, rule, lock_class) -%}
+{#- The tables, and the latch of holds and policies, shared, for as long as the lock timeout. What the catalog says must be
+    what the run began with: anything else ends it. -#}
+{% macro latch(control, rule) -%}
 PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+        PERFORM {{ control }}.take_tables(p_run);
+        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM {{ control }}.look_again(p_run);
 {%- endmacro latch %}
 
 {#- The next window of time, v_from and v_to, and whether it cannot be halved. -#}
@@ -85,7 +88,8 @@ SELECT w.o_from, w.o_to
 
 {#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
 {% macro after_batch(control, rule, progress="run_rule") -%}
-IF v_run.dry_run THEN
+{% if progress == "run_rule" %}PERFORM {{ control }}.look_again(p_run);
+        {% endif %}IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -99,8 +103,8 @@ IF v_run.dry_run THEN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -230,19 +234,20 @@ SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), 
 {%- endmacro preview_fields %}
 
 {#- What a batch does first in its transaction. -#}
-{% macro begin_batch(lock_class, hidden) -%}
+{% macro begin_batch(control, hidden) -%}
 IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide {{ hidden }}.';
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared({{ lock_class }}, 2);
+    LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
 {%- endmacro begin_batch %}
 
 {#- The end of the block around a purge of one family: what its error means. -#}
 {% macro after_purge(control, rule) -%}
-IF v_run.dry_run THEN
+PERFORM {{ control }}.look_again(p_run);
+        IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
     EXCEPTION
@@ -285,35 +290,95 @@ IF v_skipped = 'NOT_A_ROOT' THEN
 {%- endmacro record_purge %}
 
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
-{% macro last_that_stays(rule, group, lock="") -%}
+{% macro last_that_stays(rule, newest, same, lock="") -%}
 (
-    SELECT n.{{ rule.newest.by }}, n.{{ rule.key }}
+    SELECT {{ newest.place_of_n }}
     FROM {{ rule.table }} AS n
-    WHERE n.{{ rule.newest.per }} = {{ group }}
-      AND n.{{ rule.newest.by }} IS NOT NULL
-{%- for predicate in rule.newest.counted %}
+    WHERE {{ same | join(sep=" AND ") }}
+{%- for predicate in newest.ordered %}
       AND {{ predicate }}
 {%- endfor %}
-    ORDER BY n.{{ rule.newest.by }} DESC, n.{{ rule.key }} DESC
-    LIMIT 1{% if rule.newest.offset > 0 %} OFFSET {{ rule.newest.offset }}{% endif %}
+{%- for predicate in newest.counted %}
+      AND {{ predicate }}
+{%- endfor %}
+    ORDER BY {{ newest.order }}
+    LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}
 {%- if lock %}
     {{ lock }}
 {%- endif %}
 )
 {%- endmacro last_that_stays %}
 
-{#- That root i, which is final and a candidate, is not among the newest of its group; l is the last one that stays, where it is known. -#}
+{#- That root i, which is final and a candidate, is not among the newest of its group; l1 is the last one that stays, where it is known. -#}
 {% macro not_newest(rule, known=false) -%}
--- The newest {{ rule.newest.count }} of each {{ rule.newest.per_name }} stay.
+{% for newest in rule.newest -%}
+-- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
-    i.{{ rule.newest.per }} IS NULL
-    OR i.{{ rule.newest.by }} IS NULL
-{%- if rule.newest.of | length > 0 %}
-    OR ({{ rule.newest.of | join(sep=" AND ") }}) IS NOT TRUE
+    {{ newest.placeless | join(sep=" OR ") }}
+{%- if newest.of | length > 0 %}
+    OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR (i.{{ rule.newest.by }}, i.{{ rule.key }}) < {% if known %}(l.{{ rule.newest.by }}, l.{{ rule.key }}){% else %}{{ self::last_that_stays(rule=rule, group="i." ~ rule.newest.per) | indent }}{% endif %}
+    OR ({{ newest.place_of_i }}) < {% if known and newest.of_scope %}({{ newest.known }}){% else %}{{ self::last_that_stays(rule=rule, newest=newest, same=newest.same_as_i) | indent }}{% endif %}
 )
+{%- if not loop.last %}
+{% endif %}
+{%- endfor %}
 {%- endmacro not_newest %}
+
+{#- The variables of rows that name no root, and what fills them for the families v_go. -#}
+{% macro adopted_variables(rule) -%}
+v_all {{ rule.key_type }}[];  -- the instances of the families
+    v_lost boolean[];  -- by table, whether their rows may name no root
+    v_old {{ rule.key_type }}[];  -- those that name no root
+{%- for between in rule.timed.between %}
+    {{ between.variable }} {{ between.key_type }}[] := '{}';  -- their rows of {{ between.table_name }}
+{%- endfor %}
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named %}
+    {{ member.adopt.named }} {{ member.adopt.key_type }}[] := '{}';  -- what these name in {{ member.table_name }}
+{%- endif %}
+{%- endfor %}
+{%- endmacro adopted_variables %}
+
+{% macro adopted(rule) -%}
+-- A row that names no root, as older versions of the application wrote it, belongs to its instance.
+    SELECT coalesce(array_agg(t.{{ rule.key }}), '{}'), coalesce(array_agg(t.{{ rule.key }}) FILTER (WHERE t.{{ rule.timed.root_column }} IS NULL), '{}')
+    INTO v_all, v_old
+    FROM {{ rule.table }} AS t
+    WHERE {{ rule.timed.of_go }};
+    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    v_lost := ARRAY[
+{%- for member in rule.timed.members %}
+        {% if member.adopt and not member.adopt.named %}{{ member.adopt.look }}{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
+{%- endfor %}
+    ];
+{%- for between in rule.timed.between %}
+    IF {% for position in between.positions %}v_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
+        {{ between.variable }} := ARRAY(SELECT o.{{ between.key }} FROM {{ between.table }} AS o WHERE o.{{ between.column }} = ANY (v_all));
+    END IF;
+{%- endfor %}
+    IF v_old <> '{}' THEN
+{%- for member in rule.timed.members %}
+{%- if member.adopt and member.adopt.named %}
+        {{ member.adopt.named }} := ARRAY(
+{%- for way in member.adopt.ways %}
+            SELECT {{ way.names }}
+            FROM unnest(v_old) AS m(id)
+{%- for join in way.joins %}
+            JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+            WHERE {{ way.names }} IS NOT NULL
+{%- if not loop.last %}
+            UNION ALL
+{%- endif %}
+{%- endfor %}
+        );
+        v_lost[{{ member.position }}] := {{ member.adopt.look }};
+{%- endif %}
+{%- endfor %}
+        NULL;
+    END IF;
+{%- endmacro adopted %}
 
 {#- When root i ended by its rows of another table, as e. -#}
 {% macro last_end(rule) -%}
@@ -585,3 +650,11 @@ EXCEPTION
         p_result := {{ again }};
 END;
 {%- endmacro close %}
+
+{#- A check of a table of the ledger, made anew by each installation: one of an earlier version would refuse what a later one writes. -#}
+{% macro check(table, name, condition) -%}
+--# create constraint {{ name }}
+ALTER TABLE {{ table }}
+    DROP CONSTRAINT IF EXISTS {{ name }},
+    ADD CONSTRAINT {{ name }} CHECK ({{ condition }});
+{%- endmacro check %}

@@ -98,7 +98,7 @@ fn story(installation: &mut Installation, world: &World) -> Vec<(&'static str, V
     ask(
         installation,
         "set_hold",
-        json!({"key": 77, "reason": "audit", "until": "2999-01-01T01:02:03.5+02:00"}),
+        json!({"key": 77, "reason": "audit", "until": "2999-01-01T01:02:03.5+02:00", "even_if_absent": true}),
     );
     ask(installation, "release_hold", json!({"key": 77}));
     ask(

@@ -34,6 +34,7 @@ tests! {
         the_spec_fits_the_schema,
         old_runs_that_run_stay,
         the_last_run_of_a_dag_keeps_its_tasks,
+        the_scheduler_goes_on_where_it_would_have,
         what_two_rules_would_take_is_told,
         a_run_without_an_end_goes_by_its_last_change,
         a_table_that_refuses_keeps_its_family_and_no_other,
@@ -47,7 +48,17 @@ tests! {
 const TREE: [(&str, &[&str]); 17] = [
     ("asset_partition_dag_run", &["id", "created_dag_run_id"]),
     ("backfill_dag_run", &["id", "dag_run_id"]),
-    ("dag_run", &["id", "dag_id", "run_id", "state", "run_type"]),
+    (
+        "dag_run",
+        &[
+            "id",
+            "dag_id",
+            "run_id",
+            "state",
+            "run_type",
+            "partition_key",
+        ],
+    ),
     ("dag_run_note", &["dag_run_id"]),
     ("dagrun_asset_event", &["dag_run_id", "event_id"]),
     ("deadline", &["id", "dagrun_id"]),
@@ -106,14 +117,6 @@ const EMPTIED: [&str; 17] = [
 /// Whose rows outlive the runs.
 const OUTLIVES: &str = "backfill_dag_run";
 
-const SCHEDULED: [&str; 5] = [
-    "scheduled",
-    "backfill",
-    "asset_triggered",
-    "asset_materialization",
-    "operator_triggered",
-];
-
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
 /// 2026-01-15 00:00:00 UTC.
@@ -169,7 +172,13 @@ fn contents(database: &mut Installation) -> Contents {
             .map(|name| format!("CAST(t.{name} AS {text})"))
             .collect();
         if table == "dag_run" {
-            for name in ["run_after", "end_date", "updated_at"] {
+            for name in [
+                "run_after",
+                "end_date",
+                "updated_at",
+                "logical_date",
+                "partition_date",
+            ] {
                 names.push(name);
                 casts.push(format!("CAST({} AS {text})", instant.replace("NAME", name)));
             }
@@ -215,6 +224,65 @@ fn instant(row: &Row, name: &str) -> Option<i64> {
     Some(row[name].as_ref()?.parse().expect("microseconds"))
 }
 
+/// The runs that say where the scheduler goes on. Of those that a schedule or a backfill has made, each kind has the one with
+/// the latest logical date, or of a partitioned dag with the latest partition date; partitions without a date come first, by
+/// the time after which they could run. Of those that assets have triggered, it is the one that could run last.
+fn watermarks(runs: &BTreeSet<Row>) -> BTreeSet<String> {
+    let mut last: BTreeMap<(&str, &str, &str), ([i64; 3], &str)> = BTreeMap::new();
+    for run in runs {
+        let kind = value(run, "run_type");
+        let [logical, partition] = ["logical_date", "partition_date"].map(|it| instant(run, it));
+        let after = instant(run, "run_after").expect("never NULL");
+        let id: i64 = value(run, "id").parse().expect("a number");
+        let mut of_kind = Vec::new();
+        if ["scheduled", "backfill"].contains(&kind) {
+            of_kind.extend(logical.map(|date| ("logical", [date, 0, id])));
+            if run["partition_key"].is_some() {
+                of_kind.push(match partition {
+                    Some(date) => ("partition", [date, after, id]),
+                    None => ("undated partition", [after, 0, id]),
+                });
+            }
+        } else if kind == "asset_triggered" {
+            of_kind.push(("asset", [after, 0, id]));
+        }
+        for (sort, place) in of_kind {
+            let group = (value(run, "dag_id"), kind, sort);
+            let newest = last.entry(group).or_insert((place, value(run, "id")));
+            *newest = (place, value(run, "id")).max(*newest);
+        }
+    }
+    last.into_values().map(|(_, id)| id.to_owned()).collect()
+}
+
+/// What Airflow 3.3.2 asks before it makes the next run of a dag, word for word: `_get_latest_runs_stmt`,
+/// `_get_latest_runs_stmt_partitioned` (dag_processing/collection.py) and the watermark of asset events
+/// (jobs/scheduler_job_runner.py).
+fn next_of_the_scheduler(database: &mut Installation) -> Vec<Vec<Option<String>>> {
+    let text = if database.dialect == Dialect::Postgres {
+        "text"
+    } else {
+        "char"
+    };
+    let mut found = Vec::new();
+    for dag in database.texts("SELECT dag_id FROM dag ORDER BY dag_id") {
+        let of_dag = format!("dag_id = {}", self::text(&dag));
+        let by_schedule = format!("{of_dag} AND run_type IN ('backfill', 'scheduled')");
+        for sql in [
+            format!("SELECT CAST(max(logical_date) AS {text}) FROM dag_run WHERE {by_schedule}"),
+            format!(
+                "SELECT CAST(partition_date AS {text}), CAST(run_after AS {text}) FROM dag_run WHERE {by_schedule} AND partition_key IS NOT NULL ORDER BY partition_date IS NULL, partition_date DESC, run_after DESC LIMIT 1"
+            ),
+            format!(
+                "SELECT CAST(max(run_after) AS {text}) FROM dag_run WHERE {of_dag} AND run_type = 'asset_triggered'"
+            ),
+        ] {
+            found.extend(database.rows(&sql));
+        }
+    }
+    found
+}
+
 /// `retentions` has the dags with a policy, in days.
 fn model(
     before: &Contents,
@@ -222,23 +290,8 @@ fn model(
     held: &BTreeSet<String>,
 ) -> Verdict {
     let runs = &before.tree["dag_run"];
-    // The last run of each dag that its schedule, or an event, has started.
-    let mut last: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-    for run in runs
-        .iter()
-        .filter(|run| SCHEDULED.contains(&value(run, "run_type")))
-    {
-        let place = (
-            instant(run, "run_after").expect("never NULL"),
-            value(run, "id").parse().expect("a number"),
-        );
-        let newest = last.entry(value(run, "dag_id")).or_insert(place);
-        *newest = place.max(*newest);
-    }
-    let is_last = |run: &Row| {
-        let id: i64 = value(run, "id").parse().expect("a number");
-        SCHEDULED.contains(&value(run, "run_type")) && last[value(run, "dag_id")].1 == id
-    };
+    let watermarks = watermarks(runs);
+    let is_last = |run: &Row| watermarks.contains(value(run, "id"));
     let (mut gone, mut skipped) = (BTreeSet::new(), BTreeMap::new());
     for run in runs {
         let Some(days) = retentions.get(value(run, "dag_id")) else {
@@ -327,6 +380,7 @@ fn check(
     held: &BTreeSet<String>,
 ) -> Value {
     let before = contents(database);
+    let next = next_of_the_scheduler(database);
     let expected = model(&before, retentions, held);
     let tables: BTreeMap<&str, usize> = TREE
         .into_iter()
@@ -360,6 +414,11 @@ fn check(
         assert_eq!(rows, &expected.left.tree[table], "{table}");
     }
     assert_eq!(after.beside, expected.left.beside);
+    assert_eq!(
+        next_of_the_scheduler(database),
+        next,
+        "the scheduler goes on"
+    );
     let again = database.run(options).expect("a second run");
     assert_eq!(again["rules"][0]["rows"], 0, "{again}");
     run
@@ -466,6 +525,10 @@ struct Run<'a> {
     state: &'a str,
     kind: &'a str,
     after: &'a str,
+    /// Its logical date, which no other run of the dag has.
+    logical: Option<&'a str>,
+    /// The key of its partition, and the date of that.
+    partition: Option<(&'a str, Option<&'a str>)>,
     ended: Option<&'a str>,
     changed: Option<&'a str>,
 }
@@ -473,13 +536,16 @@ struct Run<'a> {
 impl Run<'_> {
     fn insert(&self, database: &mut Installation) {
         database.execute(&format!(
-            "INSERT INTO dag_run (id, dag_id, run_id, state, run_type, run_after, end_date, updated_at, span_status, clear_number) VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, 'x', 0)",
+            "INSERT INTO dag_run (id, dag_id, run_id, state, run_type, run_after, logical_date, partition_key, partition_date, end_date, updated_at, span_status, clear_number) VALUES ({}, {}, {}, '{}', '{}', '{}', {}, {}, {}, {}, {}, 'x', 0)",
             self.id,
             text(self.dag),
             text(&run_name(self.id)),
             self.state,
             self.kind,
             self.after,
+            time(self.logical),
+            time(self.partition.map(|(key, _)| key)),
+            time(self.partition.and_then(|(_, date)| date)),
             time(self.ended),
             time(self.changed)
         ));
@@ -491,8 +557,13 @@ fn run_name(id: i32) -> String {
     format!("run {}", id / 3)
 }
 
-fn uuid(number: i32) -> String {
-    format!("00000000-0000-0000-0000-{number:012}")
+/// A uuid as Airflow stores it: on MySQL without dashes.
+fn uuid(dialect: Dialect, number: i32) -> String {
+    let text = format!("00000000-0000-0000-0000-{number:012}");
+    match dialect {
+        Dialect::Postgres => text,
+        Dialect::Mysql | Dialect::Mariadb => text.replace('-', ""),
+    }
 }
 
 /// A task instance with a row of every kind that hangs on it.
@@ -505,7 +576,8 @@ fn add_task(
     map_index: i32,
     state: &str,
 ) {
-    let id = uuid(number);
+    let dialect = database.dialect;
+    let id = uuid(dialect, number);
     let names = format!(
         "{}, '{task}', {}, {map_index}",
         text(dag),
@@ -523,7 +595,7 @@ fn add_task(
         ),
         format!(
             "INSERT INTO task_instance_history (dag_id, task_id, run_id, map_index, task_instance_id, try_number, pool, pool_slots) VALUES ({names}, '{}', 1, 'p', 1)",
-            uuid(number + 100_000)
+            uuid(dialect, number + 100_000)
         ),
         format!(
             "INSERT INTO xcom (dag_id, task_id, run_id, map_index, dag_run_id, {key}, timestamp) VALUES ({names}, {run}, 'k', {then}), ({names}, {run}, 'l', {then})"
@@ -545,7 +617,7 @@ fn add_task(
         ),
         format!(
             "INSERT INTO hitl_detail_history (ti_history_id, options, subject, params, created_at, params_input) VALUES ('{}', '[]', 's', '{{}}', {then}, '{{}}')",
-            uuid(number + 100_000)
+            uuid(dialect, number + 100_000)
         ),
     ] {
         database.execute(&statement);
@@ -612,12 +684,20 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
         set_policies(&mut database, &retentions);
         let mut held = BTreeSet::new();
         let mut number = 0;
-        for id in 1..random.random_range(6..24) {
+        for id in 1..random.random_range(30..60) {
             let mut one = |values: &[&'static str]| *values.choose(random).expect("some");
             let dag = one(&dags);
+            let logical = one(&["2025-09-01", "2025-09-02", "2025-12-01", ""]);
+            let logical = Some(format!("{logical} 00:00:{id:02}")).filter(|it| it.len() > 10);
+            let dated = one(&["2025-09-01", "2025-09-02", "2025-12-01", ""]);
+            let dated = Some(dated).filter(|date| !date.is_empty());
             let run = Run {
                 id,
                 dag,
+                logical: logical.as_deref(),
+                partition: Some(one(&["p", "", ""]))
+                    .filter(|key| !key.is_empty())
+                    .map(|key| (key, dated)),
                 state: one(&[
                     "success", "success", "failed", "failed", "running", "queued",
                 ]),
@@ -627,7 +707,8 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
                     "backfill",
                     "asset_triggered",
                     "manual",
-                    "manual",
+                    "operator_triggered",
+                    "asset_materialization",
                 ]),
                 // Equal times are common: then the key decides.
                 after: one(&["2025-09-01", "2025-09-01", "2025-09-02", "2025-12-01"]),
@@ -731,6 +812,8 @@ const OLD: Run = Run {
     state: "success",
     kind: "manual",
     after: "2025-10-01",
+    logical: None,
+    partition: None,
     ended: Some("2025-10-02"),
     changed: Some("2025-10-02"),
 };
@@ -779,6 +862,7 @@ fn the_last_run_of_a_dag_keeps_its_tasks(dialect: Dialect) {
             id,
             kind,
             after,
+            logical: Some(after),
             ..OLD
         }
         .insert(&mut database);
@@ -806,11 +890,75 @@ fn the_last_run_of_a_dag_keeps_its_tasks(dialect: Dialect) {
         kind: "scheduled",
         state: "running",
         after: "2025-09-04",
+        logical: Some("2025-09-04"),
         ..OLD
     }
     .insert(&mut database);
     database.run(json!({})).expect("a run");
     assert_eq!(runs(&mut database), [12]);
+}
+
+/// An operator, an asset or a hand may start a run of a dag long after its schedule has. Where the newest of all runs stays
+/// instead of the newest of the schedule, the scheduler makes all its runs since then again.
+fn the_scheduler_goes_on_where_it_would_have(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    for (id, kind, after, logical, partition) in [
+        (3, "scheduled", "2025-09-05", Some("2025-09-01"), None),
+        // What was scheduled last need not be the last of the schedule.
+        (6, "scheduled", "2025-09-02", Some("2025-09-02"), None),
+        (9, "backfill", "2025-09-01", Some("2025-08-31"), None),
+        (12, "backfill", "2025-09-09", Some("2025-08-30"), None),
+        (15, "operator_triggered", "2025-09-20", None, None),
+        (18, "asset_materialization", "2025-09-21", None, None),
+        (21, "manual", "2025-09-22", Some("2025-09-22"), None),
+        (24, "asset_triggered", "2025-09-03", None, None),
+        (27, "asset_triggered", "2025-09-04", None, None),
+        (
+            30,
+            "scheduled",
+            "2025-09-10",
+            None,
+            Some(("p", Some("2025-08-03"))),
+        ),
+        (
+            33,
+            "scheduled",
+            "2025-09-08",
+            None,
+            Some(("q", Some("2025-08-04"))),
+        ),
+        (
+            36,
+            "scheduled",
+            "2025-09-07",
+            None,
+            Some(("r", Some("2025-08-04"))),
+        ),
+        (39, "scheduled", "2025-09-06", None, Some(("s", None))),
+        (42, "scheduled", "2025-09-05", None, Some(("t", None))),
+        (
+            45,
+            "asset_triggered",
+            "2025-09-02",
+            None,
+            Some(("p", Some("2025-12-01"))),
+        ),
+    ] {
+        Run {
+            id,
+            kind,
+            after,
+            logical,
+            partition,
+            ..OLD
+        }
+        .insert(&mut database);
+    }
+    let next = next_of_the_scheduler(&mut database);
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["skipped"], json!({}), "{run}");
+    assert_eq!(runs(&mut database), [6, 9, 27, 33, 39]);
+    assert_eq!(next_of_the_scheduler(&mut database), next);
 }
 
 /// What has expired goes with its run, where that goes, and is counted with both: a preview says so.

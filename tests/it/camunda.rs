@@ -5,6 +5,7 @@ mod by_end;
 mod families;
 mod killed;
 mod oracle;
+mod rootless;
 mod stamp;
 mod stamp_of;
 mod twins;
@@ -15,12 +16,12 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::{Test, every_server, tests};
-use crate::support::camunda::{Camunda, graph_by_family};
+use crate::support::camunda::{Camunda, graph_by_window};
 use crate::support::installation::violations;
 use crate::support::patience::until;
 
 tests! {
-    within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, stamp::tests, stamp_of::tests, twins::tests],
+    within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, rootless::tests, stamp::tests, stamp_of::tests, twins::tests],
     every_server: [
         no_window_has_more_rows_of_a_table_than_the_setting_says,
         options_that_make_no_sense_are_refused,
@@ -62,8 +63,8 @@ impl Unit {
     /// Empty tables.
     fn empty(self, dialect: Dialect) -> Camunda {
         match self {
-            Unit::Window => Camunda::new(dialect),
-            Unit::Family => Camunda::of(dialect, &graph_by_family()),
+            Unit::Window => Camunda::of(dialect, &graph_by_window()),
+            Unit::Family => Camunda::new(dialect),
         }
     }
 
@@ -467,7 +468,7 @@ fn what_a_lost_session_leaves_is_whole_and_the_next_run_finishes(unit: Unit, dia
 }
 
 fn options_that_make_no_sense_are_refused(dialect: Dialect) {
-    let mut camunda = Camunda::new(dialect);
+    let mut camunda = Unit::Window.empty(dialect);
     for (routine, options, message) in [
         (
             "preview",

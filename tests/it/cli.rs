@@ -150,7 +150,7 @@ fn a_subcommand_shows_an_example() {
               Another retention than the policies say, e.g. 45d; never under the minimum
 
           --as-of <INSTANT>
-              Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z
+              Judge as if it were this instant, e.g. 2026-11-01T00:00:00Z (UTC without a zone)
 
           --run-families <COUNT>
               At most this many families
@@ -229,7 +229,7 @@ fn a_code_is_explained() {
     insta::assert_snapshot!(windrow(&["check", "--explain", "unlisted-reference"]), @r"
     exit: 0
     --- stdout
-    A table that is neither in the spec nor ignored has a foreign key to a covered table. Deletes would fail on it, or cascade into it unseen. Add it to `[tables]`, or to the ignored tables with a reason.
+    A foreign key to a covered table that is no edge of the spec: of a managed table (a second key, one to itself), of an ignored one, of one that the spec does not name, from another schema or database. Where it does something by itself (CASCADE, SET NULL, SET DEFAULT), rows would go or change without a rule, a count or a copy: an error, and runs refuse. Where it refuses (NO ACTION, RESTRICT), nothing is lost, but families that it names cannot go. Make it an edge: `column -> table.key`, with `set null` where the key does that, with `restrict` where the rows are to stay. `[ignore]` is no remedy: an ignored table keeps its rows.
     --- stderr
     ");
 }

@@ -81,6 +81,16 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
             )),
         "{jobs:?}"
     );
+    // Under a login of its own, which is an operator and nothing else.
+    let logins = rig::texts(
+        &mut client,
+        "SELECT DISTINCT concat_ws(' ', j.username, r.rolcanlogin, r.rolsuper, r.rolcreaterole, (SELECT string_agg(a.roleid::regrole::text, ' ') FROM pg_auth_members AS a WHERE a.member = r.oid))
+         FROM cron.job AS j JOIN pg_roles AS r ON r.rolname = j.username",
+    )?;
+    ensure!(
+        logins == [format!("{W}_schedule t f f {W}_operator")],
+        "{logins:?}"
+    );
     let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
 
     // A database whose run is under way when the job starts.
@@ -242,7 +252,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     )?;
     let done: (&str, &str, &str, i64) = (run.get(0), run.get(1), run.get(2), run.get(3));
     ensure!(
-        done.0 == "SCHEDULED" && done.1 == "done" && done.2 == "postgres",
+        done.0 == "SCHEDULED" && done.1 == "done" && done.2 == format!("{W}_schedule"),
         "{done:?}"
     );
     ensure!(

@@ -212,7 +212,10 @@ const ROUTINES: [(&str, &[&str]); 13] = [
         &["rule", "scope", "retention", "enabled", "artifacts", "note"],
     ),
     ("drop_policy", &["rule", "scope"]),
-    ("set_hold", &["rule", "key", "reason", "until"]),
+    (
+        "set_hold",
+        &["rule", "key", "reason", "until", "even_if_absent"],
+    ),
     ("release_hold", &["rule", "key"]),
     ("set_setting", &["rule", "name", "value"]),
     ("set_windows", &["windows"]),

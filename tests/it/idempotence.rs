@@ -251,7 +251,10 @@ impl Place {
     fn use_it(&mut self) {
         self.by_hand("CALL W.arm()");
         self.call("set_policy", json!({"scope": "1", "retention": "45d"}));
-        self.call("set_hold", json!({"key": 7, "reason": "audit"}));
+        self.call(
+            "set_hold",
+            json!({"key": 7, "reason": "audit", "even_if_absent": true}),
+        );
         self.call("set_setting", json!({"name": "retries", "value": 5}));
         self.call(
             "set_windows",

@@ -5,6 +5,7 @@ mod first_day;
 mod manners;
 mod mysql;
 mod outbox;
+mod overlap;
 mod secured;
 mod trouble;
 
@@ -21,7 +22,7 @@ use crate::harness::tests;
 use crate::support::patience::until;
 
 tests! {
-    within: [findings::tests, first_day::tests, manners::tests, mysql::tests, outbox::tests, secured::tests, trouble::tests],
+    within: [findings::tests, first_day::tests, manners::tests, mysql::tests, outbox::tests, overlap::tests, secured::tests, trouble::tests],
 }
 
 const SPEC: &str = "specs/dolphinscheduler.toml";

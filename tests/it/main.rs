@@ -1,11 +1,16 @@
 //! Everything that needs a server, in one binary so that it links once.
 
+mod acting;
 mod agree;
 mod airflow;
 mod archive;
+mod binlog;
 mod camunda;
 mod cases;
+mod catalogs;
+mod claims;
 mod cli;
+mod cluster;
 mod composite;
 mod crash;
 mod cron;
@@ -16,12 +21,15 @@ mod events;
 mod generated;
 mod guard;
 mod harness;
+mod held;
 mod hostile;
 mod idempotence;
+mod instants;
 mod live;
 mod monitoring;
 mod named;
 mod newest;
+mod nodes;
 mod oracle;
 mod orphan_guard;
 mod pace;
@@ -51,12 +59,17 @@ mod yworkflow;
 
 harness::tests! {
     within: [
+        acting::tests,
         agree::tests,
         airflow::tests,
         archive::tests,
+        binlog::tests,
         camunda::tests,
         cases::tests,
+        catalogs::tests,
+        claims::tests,
         cli::tests,
+        cluster::tests,
         composite::tests,
         crash::tests,
         cron::tests,
@@ -66,12 +79,15 @@ harness::tests! {
         events::tests,
         generated::tests,
         guard::tests,
+        held::tests,
         hostile::tests,
         idempotence::tests,
+        instants::tests,
         live::tests,
         monitoring::tests,
         named::tests,
         newest::tests,
+        nodes::tests,
         oracle::tests,
         orphan_guard::tests,
         pace::tests,

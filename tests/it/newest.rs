@@ -53,9 +53,33 @@ keep       = { newest = 1, per = "dag varchar", by = "started" }
 limits     = { batch_families = 2 }
 "#;
 
+/// Several groups of several columns, each with an order and a condition of its own. A run may be among the newest of one
+/// and not of another; what orders may be the key itself.
+const SEVERAL: &str = r#"
+name = "newest-several"
+
+[tables]
+runs  = { key = "id integer" }
+tasks = { parents = ["run -> runs.id"] }
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = ["done", "failed"] }
+end_time  = "ended"
+retention = { default = "30d", per = "dag varchar", opt_in = true }
+keep      = [
+    { newest = 1, per = ["dag varchar", "kind varchar"], by = "started", of = { kind = ["timed", "asset"] } },
+    { newest = 2, per = "dag varchar", by = ["changed", "started"], of = { kind = "manual", changed = { null = false } } },
+    { newest = 1, per = ["dag varchar", "called integer"], by = "id integer", of = { changed = { null = true }, state = "failed" } },
+]
+limits    = { batch_families = 3 }
+"#;
+
 tests! {
     every_server: [
         the_newest_of_each_group_stay,
+        each_of_several_keeps_has_its_own_groups,
         a_list_of_groups_is_cleaned_or_spared,
         a_family_stays_with_its_newest_root,
         a_newest_root_goes_by_hand,
@@ -287,6 +311,93 @@ fn explore(dialect: Dialect, opt_in: bool) {
     }
     assert!(families > 30 && spared > 15, "{families} {spared}");
     assert_eq!(by_change > 5, stands_in, "{by_change}");
+    verified(&mut database);
+}
+
+/// What orders the runs of a group.
+type Rank = (Vec<&'static str>, i32);
+
+/// A group of a run, its place in it, and how many of the group stay.
+type Place = (String, Rank, usize);
+
+/// The groups in which a run has a place, as `SEVERAL` has them.
+fn places(run: &Run) -> Vec<Place> {
+    let mut places = Vec::new();
+    let Some(dag) = run.dag else {
+        return places;
+    };
+    if let (Some(kind @ ("timed" | "asset")), Some(started)) = (run.kind, run.started) {
+        places.push((format!("kind {dag} {kind}"), (vec![started], run.id), 1));
+    }
+    if let (Some("manual"), Some(changed), Some(started)) = (run.kind, run.changed, run.started) {
+        places.push((
+            format!("by hand {dag}"),
+            (vec![changed, started], run.id),
+            2,
+        ));
+    }
+    if run.state == "failed" && run.changed.is_none() {
+        let group = format!("failed {dag} {}", run.called);
+        places.push((group, (Vec::new(), run.id), 1));
+    }
+    places
+}
+
+fn each_of_several_keeps_has_its_own_groups(dialect: Dialect) {
+    let mut database = installation(SEVERAL, dialect);
+    let (mut families, mut spared) = (0, BTreeMap::new());
+    for seed in seeds("worlds of several keeps", dialect, 30) {
+        let random = &mut SmallRng::seed_from_u64(seed);
+        clear(&mut database);
+        let runs: Vec<Run> = (1..random.random_range(10..40))
+            .map(|id| Run {
+                called: random.random_range(0..2),
+                ..Run::random(id, random)
+            })
+            .collect();
+        for run in &runs {
+            database.execute(&run.insert());
+            database.execute(&format!("INSERT INTO tasks VALUES ({}, {0})", run.id));
+        }
+        for dag in ["a", "b", "it's"] {
+            let policy = json!({"scope": dag, "retention": "30d"});
+            database.set_policy(policy).expect("a policy");
+        }
+        let mut groups: BTreeMap<String, (Vec<Rank>, usize)> = BTreeMap::new();
+        for run in &runs {
+            for (group, place, count) in places(run) {
+                let group = groups.entry(group).or_insert((Vec::new(), count));
+                group.0.push(place);
+            }
+        }
+        let mut newest = BTreeSet::new();
+        for (name, (mut places, count)) in groups {
+            places.sort_unstable();
+            let last = places.into_iter().rev().take(count).map(|(_, id)| id);
+            let kind = name.split(' ').next().expect("a word").to_owned();
+            let old: Vec<i32> = last.collect();
+            *spared.entry(kind).or_insert(0) += old.len();
+            newest.extend(old);
+        }
+        let gone: BTreeSet<i32> = runs
+            .iter()
+            .filter(|run| run.is_final() && run.ended.is_some_and(|ended| ended < CUTOFF))
+            .filter(|run| run.dag.is_some_and(|dag| dag != "c") && !newest.contains(&run.id))
+            .map(|run| run.id)
+            .collect();
+        let options = json!({"as_of": "2026-01-15T00:00:00Z"});
+        let what = format!("seed {seed}: {runs:?}");
+        for document in check(&mut database, &options, &gone, &what) {
+            assert_eq!(
+                document["rules"][0]["tables"]["tasks"],
+                gone.len(),
+                "{what}"
+            );
+        }
+        families += gone.len();
+    }
+    assert!(families > 30 && spared.len() == 3, "{families} {spared:?}");
+    assert!(spared.values().all(|count| *count > 20), "{spared:?}");
     verified(&mut database);
 }
 

@@ -43,6 +43,7 @@ strategy  = "removal-time"
 root      = "task"
 time      = "remove_at"
 tables    = ["event: root_id", "task: root_id"]
+unit      = "window"
 retention = { safety_lag = "0s" }
 limits    = { batch_rows = 300 }
 

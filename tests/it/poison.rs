@@ -254,25 +254,6 @@ fn a_trigger_that_keeps_rows_keeps_their_families() -> Result<()> {
             "DROP FUNCTION before_keep() CASCADE",
         )?;
     }
-    let mut poisoned = poisoned(Dialect::Postgres)?;
-    let key = poisoned.due[20];
-    poisoned.client.execute(&format!(
-        "CREATE RULE keep AS ON DELETE TO t_ds_alert WHERE OLD.workflow_instance_id = {key} DO INSTEAD NOTHING;
-         INSERT INTO t_ds_alert (id, workflow_instance_id) SELECT -1, {key}"
-    ))?;
-    poisoned
-        .client
-        .execute("INSERT INTO before_row VALUES ('alert', -1)")?;
-    poisoned.client.execute(&format!(
-        "INSERT INTO before_owner VALUES ('alert', -1, {key})"
-    ))?;
-    check(
-        &mut poisoned,
-        key,
-        "P0001",
-        "could not be deleted",
-        "DROP RULE keep ON t_ds_alert",
-    )?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use windrow::graph::{Graph, Shared};
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
+use crate::support::defect;
 use crate::support::graphs::dolphinscheduler;
 use crate::support::patience::until;
 
@@ -39,6 +40,7 @@ pub(crate) fn bundle() -> Result<Bundle> {
         return Ok(bundle.clone());
     }
     let bundle = render::bundle(&graph(), Dialect::Postgres)?;
+    let bundle = defect::of_this_process(bundle, &graph(), Dialect::Postgres);
     Ok(BUNDLE.get_or_init(|| bundle).clone())
 }
 

@@ -14,6 +14,7 @@ use crate::support::world::{SECOND, World};
 tests! {
     on_postgres: [
         tables_of_a_session_are_not_taken_for_the_real_ones,
+        every_call_drops_what_would_hide_a_table,
     ],
     each_server: [
         an_operator_operates_and_no_more,
@@ -63,11 +64,12 @@ const CHANGES: &[&str] = &[
     "resume_rule('{}')",
     "set_policy('{\"scope\": \"42\", \"retention\": \"8d\"}')",
     "drop_policy('{\"scope\": \"42\"}')",
-    "set_hold('{\"key\": 1, \"reason\": \"test\"}')",
+    "set_hold('{\"key\": 1, \"reason\": \"test\", \"even_if_absent\": true}')",
     "release_hold('{\"key\": 1}')",
     "set_setting('{\"name\": \"retries\", \"value\": 10}')",
     "set_windows('{\"windows\": \"always\"}')",
     "claim_artifacts(1)",
+    "named_artifacts('[1]')",
     "finish_artifact(1, 'gone')",
 ];
 
@@ -131,6 +133,7 @@ const CALLABLE: &[&str] = &[
     "resume",
     "resume_rule",
     "arm",
+    "arm_with",
     "set_policy",
     "drop_policy",
     "set_hold",
@@ -138,6 +141,7 @@ const CALLABLE: &[&str] = &[
     "set_setting",
     "set_windows",
     "claim_artifacts",
+    "named_artifacts",
     "finish_artifact",
 ];
 
@@ -468,7 +472,7 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
     assert!(format!("{error:#}").contains("22023"), "{error:#}");
     let changes = ["pause('test')", "resume()", "arm()"];
     all_work(&installation, &mut olga, &changes);
-    let hold = json!({"key": 99, "reason": "test"});
+    let hold = json!({"key": 99, "reason": "test", "even_if_absent": true});
     ask(&installation, &mut olga, "set_hold", hold);
     let policy = json!({"scope": "42", "retention": "8d"});
     ask(&installation, &mut olga, "set_policy", policy);
@@ -487,9 +491,10 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
     let others = [
         "set_policy('{\"scope\": \"43\"}')",
         "drop_policy('{\"scope\": \"43\"}')",
-        "set_hold('{\"key\": 98, \"reason\": \"test\"}')",
+        "set_hold('{\"key\": 98, \"reason\": \"test\", \"even_if_absent\": true}')",
         "release_hold('{\"key\": 98}')",
         "claim_artifacts(1)",
+        "named_artifacts('[1]')",
         "finish_artifact(1, 'gone')",
         "finish_artifact(1, NULL)",
         "preview('{}')",
@@ -596,4 +601,91 @@ fn forge(dialect: Dialect) {
     assert_eq!(result["status"], "done", "{result}");
     check_gone(&before, &mut installation, &world);
     installation.execute(&format!("DROP DATABASE {name}_scratch"));
+}
+
+/// Who may create temporary tables there could hide any table from a routine, with a word that suits him: every call drops
+/// them first, work tables of other columns among them.
+fn every_call_drops_what_would_hide_a_table() {
+    for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+        hide(dialect);
+    }
+}
+
+fn hide(dialect: Dialect) {
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    let world = fill(&mut installation);
+    let before = installation.contents();
+    installation.execute("UPDATE W.control SET armed = false");
+    let mut olga = user(&mut installation, Some("operator"));
+    let (name, control) = (installation.name.clone(), installation.control.clone());
+    let refused = |installation: &Installation, olga: &mut Session, round: &str| {
+        for routine in ["run", "purge"] {
+            let options = json!({"key": [1]});
+            let options = if routine == "run" { json!({}) } else { options };
+            let answer = call(olga, dialect, &installation.control, routine, &options);
+            let error = format!("{:#}", answer.expect_err("nobody armed it"));
+            assert!(error.contains("not armed"), "{round}: {error}");
+        }
+    };
+    refused(&installation, &mut olga, "no shadow");
+    for database in [&name, &control] {
+        installation.execute(&format!(
+            "GRANT CREATE TEMPORARY TABLES ON {database}.* TO operator_{name}@'127.0.0.1'"
+        ));
+    }
+    let mut olga = installation.connect_to("information_schema", &format!("operator_{name}"));
+    // Armed, as far as she is concerned.
+    let forge = format!(
+        "CREATE TEMPORARY TABLE {control}.control AS SELECT c.*, true AS shadow FROM {control}.control AS c"
+    );
+    olga.execute(&forge).expect("a table of her own");
+    olga.execute(&format!("UPDATE {control}.control SET armed = true"))
+        .expect("a row of her own");
+    refused(&installation, &mut olga, "a shadow of control");
+    assert_eq!(installation.contents(), before);
+
+    let views_too = format!(
+        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables
+         WHERE table_schema = '{control}' OR table_schema = '{name}' AND table_name IN ('{}')",
+        crate::support::world::TABLES.join("', '")
+    );
+    let tables = installation.texts(&views_too);
+    assert!(tables.len() > 30, "{tables:?}");
+    let work = installation.texts(&format!(
+        "SELECT routine_definition FROM information_schema.routines WHERE routine_schema = '{control}'"
+    ));
+    let work: std::collections::BTreeSet<String> = work
+        .iter()
+        .flat_map(|body| body.split("CREATE TEMPORARY TABLE ").skip(1))
+        .filter_map(|rest| rest.split_whitespace().next())
+        .map(|name| name.replace('`', ""))
+        .collect();
+    assert!(work.len() > 10, "{work:?}");
+    installation.execute("UPDATE W.control SET armed = true");
+    let others = [
+        "in_window(UTC_TIMESTAMP(6), @open)",
+        "reap()",
+        "outlook('{}')",
+    ];
+    let calls = READS.iter().chain(CHANGES).chain(&others);
+    for text in calls.filter(|text| !text.starts_with("SELECT") && **text != "run('{}')") {
+        for table in tables.iter().chain(&work) {
+            olga.execute(&format!("DROP TEMPORARY TABLE IF EXISTS {table}"))
+                .expect("hers");
+            olga.execute(&format!("CREATE TEMPORARY TABLE {table} (shadow int)"))
+                .unwrap_or_else(|error| panic!("{table}: {error:#}"));
+        }
+        all_work(&installation, &mut olga, &[text]);
+        for table in &tables {
+            let answer = olga.execute(&format!("SELECT COUNT(shadow) FROM {table}"));
+            assert!(answer.is_err(), "{text}: {table} is hidden");
+        }
+    }
+    // What the calls wrote is in the real tables, and a run decides by them.
+    let written = installation.texts("SELECT name FROM W.setting WHERE name = 'retries'");
+    assert_eq!(written, ["retries"]);
+    installation.load(&world);
+    let result = ask(&installation, &mut olga, "run", json!({}));
+    assert_eq!(result["status"], "done", "{result}");
+    check_gone(&before, &mut installation, &world);
 }

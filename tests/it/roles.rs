@@ -94,10 +94,11 @@ const CHANGES: &[&str] = &[
     "SELECT W.resume_rule('{}')",
     "SELECT W.set_policy('{\"scope\": \"42\", \"retention\": \"8d\"}')",
     "SELECT W.drop_policy('{\"scope\": \"42\"}')",
-    "SELECT W.set_hold('{\"key\": 1, \"reason\": \"test\"}')",
+    "SELECT W.set_hold('{\"key\": 1, \"reason\": \"test\", \"even_if_absent\": true}')",
     "SELECT W.release_hold('{\"key\": 1}')",
     "SELECT W.set_setting('{\"name\": \"batch_families\", \"value\": 10}')",
     "SELECT * FROM W.claim_artifacts(1)",
+    "SELECT * FROM W.named_artifacts('[1]')",
     "SELECT W.finish_artifact(1, 'gone')",
 ];
 
@@ -420,7 +421,10 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
         ("verify", json!({})),
         ("set_policy", json!({"scope": "42", "retention": "8d"})),
         ("drop_policy", json!({"scope": "42"})),
-        ("set_hold", json!({"key": 1, "reason": "test"})),
+        (
+            "set_hold",
+            json!({"key": 1, "reason": "test", "even_if_absent": true}),
+        ),
         ("release_hold", json!({"key": 1})),
         ("set_setting", json!({"name": "retries", "value": 1})),
     ] {

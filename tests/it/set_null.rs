@@ -77,12 +77,12 @@ fn schema(dialect: Dialect) -> String {
         "CREATE TABLE runs (id integer PRIMARY KEY, dag varchar(20) NOT NULL, run varchar(20) NOT NULL, previous integer, state varchar(20), ended {time}, UNIQUE (dag, run), FOREIGN KEY (previous) REFERENCES runs (id));
 CREATE TABLE tasks (id {uuid} PRIMARY KEY, dag varchar(20) NOT NULL, run varchar(20) NOT NULL, number integer NOT NULL, UNIQUE (dag, run, number), FOREIGN KEY (dag, run) REFERENCES runs (dag, run));
 CREATE TABLE parts (id integer PRIMARY KEY, run integer, FOREIGN KEY (run) REFERENCES runs (id) ON DELETE SET NULL);
-CREATE TABLE steps (id integer PRIMARY KEY, run integer, last_task {uuid}, FOREIGN KEY (run) REFERENCES runs (id) ON DELETE CASCADE, FOREIGN KEY (last_task) REFERENCES tasks (id) ON DELETE CASCADE);
-CREATE TABLE memos (id integer PRIMARY KEY, run integer, part integer, FOREIGN KEY (run) REFERENCES runs (id) ON DELETE CASCADE, FOREIGN KEY (part) REFERENCES parts (id));
+CREATE TABLE steps (id integer PRIMARY KEY, run integer, last_task {uuid}, FOREIGN KEY (run) REFERENCES runs (id) ON DELETE CASCADE, FOREIGN KEY (last_task) REFERENCES tasks (id) ON DELETE SET NULL);
+CREATE TABLE memos (id integer PRIMARY KEY, run integer, part integer, FOREIGN KEY (run) REFERENCES runs (id) ON DELETE SET NULL, FOREIGN KEY (part) REFERENCES parts (id));
 CREATE TABLE marks (id integer PRIMARY KEY, dag varchar(20), run varchar(20));
 CREATE INDEX marks_run ON marks (dag, run);
 CREATE TABLE looks (id integer PRIMARY KEY, task {uuid}, FOREIGN KEY (task) REFERENCES tasks (id));
-CREATE TABLE notes (id integer PRIMARY KEY, dag varchar(20), run varchar(20), number integer, FOREIGN KEY (dag, run, number) REFERENCES tasks (dag, run, number) ON DELETE CASCADE);
+CREATE TABLE notes (id integer PRIMARY KEY, dag varchar(20), run varchar(20), number integer, FOREIGN KEY (dag, run, number) REFERENCES tasks (dag, run, number) ON DELETE SET NULL);
 "
     )
 }

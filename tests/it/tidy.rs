@@ -1,7 +1,9 @@
 //! The rules of ARCHITECTURE.md that a compiler does not keep.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::harness::tests;
 
@@ -12,6 +14,7 @@ tests! {
         layers_look_left_only,
         every_template_is_embedded_and_decides_nothing,
         the_readme_names_only_targets_and_commands_that_exist,
+        every_test_that_a_promise_names_exists,
         templates_are_ascii,
     ],
 }
@@ -180,6 +183,38 @@ fn the_readme_names_only_targets_and_commands_that_exist() {
         targets += 1;
     }
     assert!(targets >= 3, "the README should name the targets");
+}
+
+/// Names of tests stand between backticks, without the server: `claims::a_superuser_lends_the_application_nothing`.
+fn every_test_that_a_promise_names_exists() {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .arg("--list")
+        .output()
+        .expect("this program starts");
+    let list = String::from_utf8_lossy(&output.stdout);
+    let tests: BTreeSet<String> = list
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .flat_map(|name| {
+            let servers = ["::postgres::", "::mysql::", "::mariadb::"];
+            let short = servers.map(|server| name.replace(server, "::"));
+            short.into_iter().chain([name.to_owned()])
+        })
+        .collect();
+    for (page, least) in [("SECURITY.md", 40), ("README.md", 8)] {
+        let text = fs::read_to_string(root().join(page)).expect("a page");
+        let is_name = |word: &&str| {
+            word.contains("::")
+                && word
+                    .chars()
+                    .all(|letter| letter.is_ascii_lowercase() || "_:".contains(letter))
+        };
+        let named: Vec<&str> = text.split('`').filter(is_name).collect();
+        assert!(named.len() >= least, "{page} names {} tests", named.len());
+        for test in named {
+            assert!(tests.contains(test), "{page} names `{test}`: no such test");
+        }
+    }
 }
 
 /// A database of PostgreSQL in another encoding than UTF-8 takes only what it has a letter for.

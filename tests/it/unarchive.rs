@@ -97,7 +97,7 @@ const TABLES: [(&str, usize); 11] = [
     ("shot", 2),
 ];
 
-fn graph() -> Graph {
+pub(crate) fn graph() -> Graph {
     graph_of(SPEC)
 }
 

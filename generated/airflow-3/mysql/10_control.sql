@@ -6,6 +6,63 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION time_zone = '+00:00',
     SESSION lock_wait_timeout = 5;
 
+-- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
+-- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
+SET @windrow_statement = COALESCE(
+    (
+        SELECT CONCAT('DO `refused: ', REPLACE(CONCAT(c.object, ' ', c.problem), '`', ''), '`')
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+                -- take any other for it.
+                SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+                FROM information_schema.tables AS t
+                WHERE t.table_schema = 'windrow_airflow_3'
+                  AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND NOT EXISTS (
+                      SELECT 1
+                      FROM information_schema.tables AS c
+                      WHERE c.table_schema = 'windrow_airflow_3'
+                        AND c.table_name = 'control'
+                        AND c.table_type = 'BASE TABLE'
+                        AND c.table_comment LIKE 'windrow: %'
+                  )
+                UNION ALL
+                SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+                FROM information_schema.tables AS t
+                WHERE t.table_schema = 'windrow_airflow_3'
+                  AND t.table_type = 'BASE TABLE'
+                  AND t.engine <> 'InnoDB'
+                UNION ALL
+                SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+                FROM information_schema.triggers AS t
+                WHERE t.event_object_schema = 'windrow_airflow_3'
+                UNION ALL
+                SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+                FROM information_schema.views AS v
+                WHERE v.table_schema = 'windrow_airflow_3'
+                  AND v.definer NOT IN ('windrow_airflow_3_owner', CONCAT('windrow_airflow_3_owner', '@%'), CONCAT('windrow_airflow_3_owner', '@'), CURRENT_USER())
+                UNION ALL
+                SELECT 5, CONCAT(LOWER(r.routine_type), ' ', r.routine_schema, '.', r.routine_name), CONCAT('belongs to ', r.definer), 'look whose it is, and drop it'
+                FROM information_schema.routines AS r
+                WHERE r.routine_schema = 'windrow_airflow_3'
+                  AND r.definer NOT IN ('windrow_airflow_3_owner', CONCAT('windrow_airflow_3_owner', '@%'), CONCAT('windrow_airflow_3_owner', '@'), CURRENT_USER())
+                UNION ALL
+                SELECT 6, CONCAT('event ', e.event_schema, '.', e.event_name), CONCAT('belongs to ', e.definer), 'look whose it is, and drop it'
+                FROM information_schema.events AS e
+                WHERE e.event_schema = 'windrow_airflow_3'
+                  AND e.definer NOT IN ('windrow_airflow_3_owner', CONCAT('windrow_airflow_3_owner', '@%'), CONCAT('windrow_airflow_3_owner', '@'), CURRENT_USER())
+            ) AS f
+            ORDER BY f.position, f.object
+        ) AS c
+        LIMIT 1
+    ),
+    'DO 0'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
 CREATE DATABASE IF NOT EXISTS windrow_airflow_3 CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER DATABASE windrow_airflow_3 CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -31,6 +88,7 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.control (
     paused_by       varchar(400),
     paused_at       datetime(6),
     paused_reason   text,
+    begun           bigint       NOT NULL DEFAULT 0,
     forced_install  json,
     installed_by    varchar(400) NOT NULL DEFAULT (USER()),
     installed_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
@@ -44,7 +102,7 @@ WHERE NOT EXISTS (SELECT 1 FROM windrow_airflow_3.control AS c);
 UPDATE windrow_airflow_3.control AS c
 SET c.armed = false
 WHERE c.armed
-  AND (JSON_CONTAINS(c.armed_rules, '["dag_runs", "tries", "task_state", "asset_state", "revoked_token", "log", "import_error", "job", "connection_test_request"]')) IS NOT TRUE;
+  AND (JSON_CONTAINS(c.armed_rules, '["dag_runs", "tries", "task_state", "asset_state", "revoked_token", "log", "import_error", "job", "connection_test_request", "callback", "partition_log", "asset_event", "dag_version"]')) IS NOT TRUE;
 
 -- latch: one row, which every batch locks in share mode while it works. Who writes a policy or a hold locks it exclusively
 -- afterwards: then no batch is under way that did not see what was written.
@@ -107,7 +165,7 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
--- task_state: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+-- task_state: the minimum retention is 0 seconds; it stands in the spec. An earlier constraint is replaced.
 SET @windrow_statement = CONCAT(
     'ALTER TABLE windrow_airflow_3.policy ',
     (
@@ -118,7 +176,7 @@ SET @windrow_statement = CONCAT(
           AND c.constraint_name = 'policy_task_state'
     ),
     'ADD CONSTRAINT policy_task_state CHECK (',
-    '(CASE WHEN rule <> \'task_state\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    '(CASE WHEN rule <> \'task_state\' THEN true WHEN retention_seconds < 0 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
     ')'
 );
 PREPARE windrow_statement FROM @windrow_statement;
@@ -233,6 +291,78 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- callback: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_callback, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_callback'
+    ),
+    'ADD CONSTRAINT policy_callback CHECK (',
+    '(CASE WHEN rule <> \'callback\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- partition_log: the minimum retention is 1 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_partition_log, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_partition_log'
+    ),
+    'ADD CONSTRAINT policy_partition_log CHECK (',
+    '(CASE WHEN rule <> \'partition_log\' THEN true WHEN retention_seconds < 86400 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- asset_event: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_asset_event, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_asset_event'
+    ),
+    'ADD CONSTRAINT policy_asset_event CHECK (',
+    '(CASE WHEN rule <> \'asset_event\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- dag_version: the minimum retention is 7 days; it stands in the spec. An earlier constraint is replaced.
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE windrow_airflow_3.policy ',
+    (
+        SELECT IF(COUNT(*) = 0, '', 'DROP CONSTRAINT policy_dag_version, ')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = 'windrow_airflow_3'
+          AND c.table_name = 'policy'
+          AND c.constraint_name = 'policy_dag_version'
+    ),
+    'ADD CONSTRAINT policy_dag_version CHECK (',
+    '(CASE WHEN rule <> \'dag_version\' THEN true WHEN retention_seconds < 604800 OR CONCAT(scope, \'.\') NOT REGEXP \'^[.]$\' THEN false ELSE true END) IS TRUE',
+    ')'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- hold: families that must stay, e.g. for a legal hold.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.hold (
     rule      varchar(64)  NOT NULL,
@@ -241,9 +371,10 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.hold (
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
     placed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    absent    boolean      NOT NULL DEFAULT false,
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_window (
@@ -272,11 +403,13 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.run (
     waiting_for   text,
     waiting_since datetime(6),
     backend_pid bigint       NOT NULL,
+    node        varchar(700),
+    alive_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
+    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour. waiting_for: why it rests before its next batch, or rested when it ended.';
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_rule (
     run_id         bigint       NOT NULL,
     rule           varchar(64)  NOT NULL,
@@ -397,6 +530,78 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.artifact (
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
+-- drop_shadows: a temporary table hides the table or view of its name, also from a routine that runs with other rights
+-- than its caller. Everything that somebody may call drops the caller's own ones first.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.drop_shadows;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.drop_shadows()
+SQL SECURITY DEFINER
+COMMENT 'Drops the temporary tables of the session that have the name of a table or view which the routines read. [body 315aff70a908]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        `airflow`.`asset_active`,
+        `airflow`.`asset_alias_asset_event`,
+        `airflow`.`asset_event`,
+        `airflow`.`asset_partition_dag_run`,
+        `airflow`.`asset_state_store`,
+        `airflow`.`asset`,
+        `airflow`.`backfill_dag_run`,
+        `airflow`.`callback`,
+        `airflow`.`connection_test_request`,
+        `airflow`.`dag_code`,
+        `airflow`.`dag_run_note`,
+        `airflow`.`dag_run`,
+        `airflow`.`dag_version`,
+        `airflow`.`dagrun_asset_event`,
+        `airflow`.`deadline_alert`,
+        `airflow`.`deadline`,
+        `airflow`.`hitl_detail_history`,
+        `airflow`.`hitl_detail`,
+        `airflow`.`import_error`,
+        `airflow`.`job`,
+        `airflow`.`log`,
+        `airflow`.`partitioned_asset_key_log`,
+        `airflow`.`rendered_task_instance_fields`,
+        `airflow`.`revoked_token`,
+        `airflow`.`serialized_dag`,
+        `airflow`.`task_instance_history`,
+        `airflow`.`task_instance_note`,
+        `airflow`.`task_instance`,
+        `airflow`.`task_map`,
+        `airflow`.`task_reschedule`,
+        `airflow`.`task_state_store`,
+        `airflow`.`xcom`,
+        windrow_airflow_3.artifact,
+        windrow_airflow_3.backlog,
+        windrow_airflow_3.catalog_state,
+        windrow_airflow_3.control,
+        windrow_airflow_3.hold,
+        windrow_airflow_3.last_look,
+        windrow_airflow_3.latch,
+        windrow_airflow_3.metrics,
+        windrow_airflow_3.open_hours,
+        windrow_airflow_3.policy,
+        windrow_airflow_3.refusal,
+        windrow_airflow_3.rule_pause,
+        windrow_airflow_3.run,
+        windrow_airflow_3.run_backlog,
+        windrow_airflow_3.run_count,
+        windrow_airflow_3.run_failure,
+        windrow_airflow_3.run_pass,
+        windrow_airflow_3.run_rule,
+        windrow_airflow_3.run_skip,
+        windrow_airflow_3.run_table,
+        windrow_airflow_3.run_window,
+        windrow_airflow_3.scheduling,
+        windrow_airflow_3.setting,
+        windrow_airflow_3.setting_log,
+        windrow_airflow_3.settings,
+        windrow_airflow_3.tally,
+        windrow_airflow_3.undeletable,
+        windrow_airflow_3.unfinished;
+END$$
+DELIMITER ;
+
 -- refuse, not_ready: an error and what to do about it. A message holds 128 characters.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.refuse;
 DELIMITER $$
@@ -446,21 +651,22 @@ BEGIN
 END$$
 DELIMITER ;
 
--- instant: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.instant;
+-- instant_of: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.instant_of;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.instant(IN p_text longtext, OUT o_instant datetime(6))
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.instant_of(IN p_text longtext, OUT o_instant datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01 08:30:00.5+02:00; NULL if it is none. [body dba83cada3a3]'
+COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00; NULL if it is none. [body ab53e6869707]'
 BEGIN
     DECLARE v_local varchar(32);
     DECLARE v_zone varchar(8);
     -- It looks like an instant, but the calendar has none such.
     DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
-    IF p_text REGEXP '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-1][0-9](:?[0-5][0-9])?)?)?\\z' THEN
+    IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
-        SET o_instant = CAST(v_local AS datetime(6));
+        -- Behind the microseconds nothing counts; the servers would round it differently.
+        SET o_instant = CAST(LEFT(v_local, 26) AS datetime(6));
         IF v_zone IS NOT NULL THEN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
             SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1), 1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
@@ -534,15 +740,15 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_rule(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 119f113deb27]'
+COMMENT 'The rule that the options name; where the spec has one rule it may be left out. [body 887c84ab7f1c]'
 BEGIN
     DECLARE v_rule longtext;
     CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
     IF v_rule IS NULL THEN
-        CALL windrow_airflow_3.refuse('the option rule is missing: there are 9 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
+        CALL windrow_airflow_3.refuse('the option rule is missing: there are 13 rules', CONCAT('name one of them: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version')));
     END IF;
-    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request') THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request')));
+    IF v_rule IS NULL OR v_rule NOT IN ('dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version') THEN
+        CALL windrow_airflow_3.refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', CONCAT_WS(', ', 'dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version')));
     END IF;
     SET o_rule = v_rule;
 END$$
@@ -576,7 +782,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_key(IN p_rule varchar(64), IN p_key longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 7129098f033f]'
+COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule. [body 2231e19d2468]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -662,6 +868,42 @@ BEGIN
             CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'connection_test_request', ': ', QUOTE(p_key)), 'a key is a value of connection_test_request.id');
         END IF;
     END IF;
+    IF p_rule = 'callback' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'callback', ': ', QUOTE(p_key)), 'a key is a value of callback.id');
+        END IF;
+    END IF;
+    IF p_rule = 'partition_log' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'partitioned_asset_key_log', ': ', QUOTE(p_key)), 'a key is a value of partitioned_asset_key_log.id');
+        END IF;
+    END IF;
+    IF p_rule = 'asset_event' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^(0|-?[1-9][0-9]{0,18})\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = CAST(p_key AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'asset_event', ': ', QUOTE(p_key)), 'a key is a value of asset_event.id');
+        END IF;
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        -- A number that looks like a key may still be beyond the range of the column.
+        IF p_key REGEXP '^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z' AND CHAR_LENGTH(p_key) <= 255 THEN
+            SET v_valid = true;
+        END IF;
+        IF NOT v_valid THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'dag_version', ': ', QUOTE(p_key)), 'a key is a value of dag_version.id');
+        END IF;
+    END IF;
 END$$
 DELIMITER ;
 
@@ -670,7 +912,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_scope;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_scope(IN p_rule varchar(64), IN p_scope longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body d4bd858fa791]'
+COMMENT 'Raises 22023 for what cannot be a scope of the rule. [body faef2ffc6dd3]'
 BEGIN
     DECLARE v_valid boolean DEFAULT false;
     IF p_rule = 'dag_runs' THEN
@@ -705,6 +947,18 @@ BEGIN
     IF p_rule = 'connection_test_request' THEN
         CALL windrow_airflow_3.refuse('rule connection_test_request has no scopes', 'leave the option scope out, or name another rule');
     END IF;
+    IF p_rule = 'callback' THEN
+        CALL windrow_airflow_3.refuse('rule callback has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'partition_log' THEN
+        CALL windrow_airflow_3.refuse('rule partition_log has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'asset_event' THEN
+        CALL windrow_airflow_3.refuse('rule asset_event has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        CALL windrow_airflow_3.refuse('rule dag_version has no scopes', 'leave the option scope out, or name another rule');
+    END IF;
 END$$
 DELIMITER ;
 
@@ -713,19 +967,20 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 1278efb2355d]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 40fd06ab27ff]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
     DECLARE v_scope longtext;
     DECLARE v_seconds bigint;
+    DECLARE v_from datetime(6);
     SET o_as_of = UTC_TIMESTAMP(6);
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.rule') THEN
         CALL windrow_airflow_3.check_rule(p_options, v_rule);
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.as_of') THEN
         CALL windrow_airflow_3.option_of(p_options, 'as_of', v_text);
-        CALL windrow_airflow_3.instant(v_text, o_as_of);
+        CALL windrow_airflow_3.instant_of(v_text, o_as_of);
         IF o_as_of IS NULL OR o_as_of > UTC_TIMESTAMP(6) THEN
             CALL windrow_airflow_3.refuse(CONCAT('as_of is not an instant of the past: ', QUOTE(v_text)), CONCAT('write it like ', DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), '; without a zone it is UTC'));
         END IF;
@@ -750,8 +1005,8 @@ BEGIN
         END IF;
     END IF;
     IF COALESCE(v_rule, 'task_state') = 'task_state' THEN
-        IF v_seconds < 604800 THEN
-            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule task_state'), 'the minimum is 7 days; it stands in the spec');
+        IF JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
+            CALL windrow_airflow_3.refuse('rule task_state has no retention', 'leave the option out: its rows go whatever their age');
         END IF;
         IF v_scope IS NOT NULL THEN
             CALL windrow_airflow_3.check_scope('task_state', v_scope);
@@ -805,6 +1060,38 @@ BEGIN
             CALL windrow_airflow_3.check_scope('connection_test_request', v_scope);
         END IF;
     END IF;
+    IF COALESCE(v_rule, 'callback') = 'callback' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule callback'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('callback', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'partition_log') = 'partition_log' THEN
+        IF v_seconds < 86400 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule partition_log'), 'the minimum is 1 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('partition_log', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'asset_event') = 'asset_event' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule asset_event'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('asset_event', v_scope);
+        END IF;
+    END IF;
+    IF COALESCE(v_rule, 'dag_version') = 'dag_version' THEN
+        IF v_seconds < 604800 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' is under the minimum of rule dag_version'), 'the minimum is 7 days; it stands in the spec');
+        END IF;
+        IF v_scope IS NOT NULL THEN
+            CALL windrow_airflow_3.check_scope('dag_version', v_scope);
+        END IF;
+    END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') THEN
         IF COALESCE(v_rule, 'tries') = 'tries' THEN
             CALL windrow_airflow_3.refuse('rule tries does not go along a time', 'leave the option from out, or name another rule');
@@ -818,8 +1105,16 @@ BEGIN
         IF COALESCE(v_rule, 'revoked_token') = 'revoked_token' THEN
             CALL windrow_airflow_3.refuse('rule revoked_token does not go along a time', 'leave the option from out, or name another rule');
         END IF;
+        IF COALESCE(v_rule, 'callback') = 'callback' THEN
+            CALL windrow_airflow_3.refuse('rule callback does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
+        IF COALESCE(v_rule, 'partition_log') = 'partition_log' THEN
+            CALL windrow_airflow_3.refuse('rule partition_log does not go along a time', 'leave the option from out, or name another rule');
+        END IF;
         CALL windrow_airflow_3.option_of(p_options, 'from', v_text);
-        IF CAST(v_text AS datetime(6)) IS NULL THEN
+        CALL windrow_airflow_3.instant_of(v_text, v_from);
+        -- No zone: the server would refuse it further on, or turn it into that of the session.
+        IF v_from IS NULL OR CHAR_LENGTH(v_text) > 26 OR v_text REGEXP ':.*[Z+-]' THEN
             CALL windrow_airflow_3.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
@@ -849,14 +1144,22 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
--- A copy of the whole folder shares the identifier: it stands on another host, or has another port.
+-- A copy of the whole folder shares the identifier: it stands on another host, in another folder, or has another port. A
+-- restart and a minor upgrade change none of them; the start of the server counts where arm_with() said until restart.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 36ed62854e3b]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 377f66add37c]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_airflow_3');
+    SET o_identity = LEFT(CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, @@datadir, @@bind_address, 'windrow_airflow_3'), 600);
+    -- Both are counted from the same clock at the same instant: what is left is the second of the start, exactly.
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.control AS c WHERE c.server_identity LIKE '% started at %') THEN
+        SELECT CONCAT(o_identity, ' started at ', UNIX_TIMESTAMP() - CAST(v.variable_value AS signed))
+        INTO o_identity
+        FROM performance_schema.global_status AS v
+        WHERE v.variable_name = 'Uptime';
+    END IF;
 END$$
 DELIMITER ;
 

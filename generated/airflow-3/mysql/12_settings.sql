@@ -44,8 +44,7 @@ SET @windrow_statement = CONCAT(
     'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
     'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
-    'ADD CONSTRAINT `fallback_retention takes 0 to 31557600000 seconds` CHECK (name <> ''fallback_retention'' OR value BETWEEN 0 AND 31557600000), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows'', ''fallback_retention''))'
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days'', ''batch_rows''))'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -109,8 +108,7 @@ FROM (
     SELECT 211 AS position, 'task_state' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
     SELECT 212 AS position, 'task_state' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
     SELECT 213 AS position, 'task_state' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 214 AS position, 'task_state' AS rule, 'fallback_retention' AS name, 'seconds' AS unit, 0 AS spec_value, 0 AS least_value, 31557600000 AS greatest_value, '0 to 31557600000 seconds' AS takes UNION ALL
-    SELECT 215 AS position, 'task_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 214 AS position, 'task_state' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 301 AS position, 'asset_state' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 302 AS position, 'asset_state' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 303 AS position, 'asset_state' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -194,7 +192,63 @@ FROM (
     SELECT 811 AS position, 'connection_test_request' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
     SELECT 812 AS position, 'connection_test_request' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
     SELECT 813 AS position, 'connection_test_request' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 814 AS position, 'connection_test_request' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
+    SELECT 814 AS position, 'connection_test_request' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 901 AS position, 'callback' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
+    SELECT 902 AS position, 'callback' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 903 AS position, 'callback' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 904 AS position, 'callback' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 905 AS position, 'callback' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 906 AS position, 'callback' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 907 AS position, 'callback' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 908 AS position, 'callback' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 909 AS position, 'callback' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 910 AS position, 'callback' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 911 AS position, 'callback' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 912 AS position, 'callback' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 913 AS position, 'callback' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 914 AS position, 'callback' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 1001 AS position, 'partition_log' AS rule, 'batch_rows' AS name, 'rows' AS unit, 1000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
+    SELECT 1002 AS position, 'partition_log' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 1003 AS position, 'partition_log' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 1004 AS position, 'partition_log' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 1005 AS position, 'partition_log' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 1006 AS position, 'partition_log' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 1007 AS position, 'partition_log' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 1008 AS position, 'partition_log' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 1009 AS position, 'partition_log' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 1010 AS position, 'partition_log' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 1011 AS position, 'partition_log' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 1012 AS position, 'partition_log' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 1013 AS position, 'partition_log' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 1014 AS position, 'partition_log' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 1101 AS position, 'asset_event' AS rule, 'batch_families' AS name, 'families' AS unit, 1000 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
+    SELECT 1102 AS position, 'asset_event' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 1103 AS position, 'asset_event' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 1104 AS position, 'asset_event' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 1105 AS position, 'asset_event' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 1106 AS position, 'asset_event' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 1107 AS position, 'asset_event' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 1108 AS position, 'asset_event' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 1109 AS position, 'asset_event' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 1110 AS position, 'asset_event' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 1111 AS position, 'asset_event' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 1112 AS position, 'asset_event' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 1113 AS position, 'asset_event' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 1114 AS position, 'asset_event' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 1201 AS position, 'dag_version' AS rule, 'batch_families' AS name, 'families' AS unit, 50 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
+    SELECT 1202 AS position, 'dag_version' AS rule, 'run_families' AS name, 'families' AS unit, 1000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 1203 AS position, 'dag_version' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 1204 AS position, 'dag_version' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 1205 AS position, 'dag_version' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 1206 AS position, 'dag_version' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 1207 AS position, 'dag_version' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 1208 AS position, 'dag_version' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 1209 AS position, 'dag_version' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 1210 AS position, 'dag_version' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 1211 AS position, 'dag_version' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 1212 AS position, 'dag_version' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 1213 AS position, 'dag_version' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 1214 AS position, 'dag_version' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes
 ) AS l
 LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
 
@@ -203,7 +257,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 1e57342ede91]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 9b4dd76595bf]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
@@ -249,7 +303,6 @@ BEGIN
             WHEN 'task_state.suspend_after' THEN 5
             WHEN 'task_state.max_active_sessions' THEN 0
             WHEN 'task_state.max_old_snapshot' THEN 0
-            WHEN 'task_state.fallback_retention' THEN 0
             WHEN 'task_state.ledger_days' THEN 400
             WHEN 'asset_state.batch_rows' THEN 1000
             WHEN 'asset_state.run_families' THEN 1000000
@@ -335,6 +388,62 @@ BEGIN
             WHEN 'connection_test_request.max_active_sessions' THEN 0
             WHEN 'connection_test_request.max_old_snapshot' THEN 0
             WHEN 'connection_test_request.ledger_days' THEN 400
+            WHEN 'callback.batch_rows' THEN 1000
+            WHEN 'callback.run_families' THEN 1000000
+            WHEN 'callback.run_rows' THEN 0
+            WHEN 'callback.time_budget' THEN 1800
+            WHEN 'callback.lock_timeout' THEN 100
+            WHEN 'callback.retries' THEN 3
+            WHEN 'callback.target_batch' THEN 0
+            WHEN 'callback.rate' THEN 0
+            WHEN 'callback.nice' THEN 0
+            WHEN 'callback.back_off_max' THEN 1800
+            WHEN 'callback.suspend_after' THEN 5
+            WHEN 'callback.max_active_sessions' THEN 0
+            WHEN 'callback.max_old_snapshot' THEN 0
+            WHEN 'callback.ledger_days' THEN 400
+            WHEN 'partition_log.batch_rows' THEN 1000
+            WHEN 'partition_log.run_families' THEN 1000000
+            WHEN 'partition_log.run_rows' THEN 0
+            WHEN 'partition_log.time_budget' THEN 1800
+            WHEN 'partition_log.lock_timeout' THEN 100
+            WHEN 'partition_log.retries' THEN 3
+            WHEN 'partition_log.target_batch' THEN 0
+            WHEN 'partition_log.rate' THEN 0
+            WHEN 'partition_log.nice' THEN 0
+            WHEN 'partition_log.back_off_max' THEN 1800
+            WHEN 'partition_log.suspend_after' THEN 5
+            WHEN 'partition_log.max_active_sessions' THEN 0
+            WHEN 'partition_log.max_old_snapshot' THEN 0
+            WHEN 'partition_log.ledger_days' THEN 400
+            WHEN 'asset_event.batch_families' THEN 1000
+            WHEN 'asset_event.run_families' THEN 1000000
+            WHEN 'asset_event.run_rows' THEN 0
+            WHEN 'asset_event.time_budget' THEN 1800
+            WHEN 'asset_event.lock_timeout' THEN 100
+            WHEN 'asset_event.retries' THEN 3
+            WHEN 'asset_event.target_batch' THEN 0
+            WHEN 'asset_event.rate' THEN 0
+            WHEN 'asset_event.nice' THEN 0
+            WHEN 'asset_event.back_off_max' THEN 1800
+            WHEN 'asset_event.suspend_after' THEN 5
+            WHEN 'asset_event.max_active_sessions' THEN 0
+            WHEN 'asset_event.max_old_snapshot' THEN 0
+            WHEN 'asset_event.ledger_days' THEN 400
+            WHEN 'dag_version.batch_families' THEN 50
+            WHEN 'dag_version.run_families' THEN 1000000
+            WHEN 'dag_version.run_rows' THEN 0
+            WHEN 'dag_version.time_budget' THEN 1800
+            WHEN 'dag_version.lock_timeout' THEN 100
+            WHEN 'dag_version.retries' THEN 3
+            WHEN 'dag_version.target_batch' THEN 0
+            WHEN 'dag_version.rate' THEN 0
+            WHEN 'dag_version.nice' THEN 0
+            WHEN 'dag_version.back_off_max' THEN 1800
+            WHEN 'dag_version.suspend_after' THEN 5
+            WHEN 'dag_version.max_active_sessions' THEN 0
+            WHEN 'dag_version.max_old_snapshot' THEN 0
+            WHEN 'dag_version.ledger_days' THEN 400
         END
     );
 END$$
@@ -370,7 +479,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body c1faf2e3be83]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body dea6b83b5dea]'
 BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_name     longtext;
@@ -380,6 +489,7 @@ BEGIN
     DECLARE v_greatest bigint;
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_airflow_3.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
@@ -402,9 +512,6 @@ BEGIN
     ELSE
         -- Not left to the constraint of the table.
         SET v_value = CAST(v_text AS signed);
-        IF v_rule = 'task_state' AND v_name = 'fallback_retention' AND v_value BETWEEN 1 AND 604800 - 1 THEN
-            CALL windrow_airflow_3.refuse(CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule task_state'), 'it is 604800; 0 turns the fallback off');
-        END IF;
         IF v_value NOT BETWEEN v_least AND v_greatest THEN
             CALL windrow_airflow_3.refuse(CONCAT(v_name, ' is beyond its limits: ', v_text), CONCAT('it takes ', v_takes));
         END IF;

@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what killed runs left. [body fc916afb590a]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend;
-    -- The last row that was looked at, and the pass; no row before the first one.
+    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         pass integer NOT NULL DEFAULT 1,
@@ -43,9 +43,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of asset_state_store. [body 90ecae4e307f]'
+COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of asset_state_store. [body 94e9e4df0dda]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_verdict, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip;
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_row (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -60,6 +60,15 @@ BEGIN
     CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
         position bigint NOT NULL,
         PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
+        look integer NOT NULL,
+        position bigint NOT NULL,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        due datetime(6),
+        PRIMARY KEY (look, position)
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
         position bigint NOT NULL,
@@ -129,10 +138,10 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_sta
     IN p_retention bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; asset_state_judge decides. [body dbed5e882e9c]'
+COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; asset_state_judge decides. [body 1cf151ad7952]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.pass = p_pass;
+    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
     -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO windrow_airflow_3.work_row (k1, k2)
@@ -157,28 +166,20 @@ DELIMITER ;
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_judge;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 8fcd32ef3bf3]'
+COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 471f8af250eb]'
 BEGIN
     DECLARE v_cutoff datetime(6);
     CALL windrow_airflow_3.asset_state_cutoff(p_as_of, p_retention, v_cutoff);
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_verdict;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
     INSERT IGNORE INTO windrow_airflow_3.work_held (k1, k2)
     SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
     FROM windrow_airflow_3.hold AS h
     WHERE h.rule = 'asset_state'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (position, row_key, reason, due)
+    INSERT INTO windrow_airflow_3.work_verdict (look, position, row_key, reason, due)
     SELECT
-        r.position,
+        p_look, r.position,
         CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
@@ -200,33 +201,24 @@ BEGIN
 END$$
 DELIMITER ;
 
--- asset_state_batch: one batch: those of the rows in work_row that go, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_batch;
+-- asset_state_lock: locks those of the rows in work_row that go, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_batch(
-    IN  p_run       bigint,
-    IN  p_pass      integer,
-    IN  p_as_of     datetime(6),
-    IN  p_retention bigint,
-    IN  p_dry_run   boolean,
-    OUT o_families  bigint
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: asset_state_store. A dry run takes its deletions back. asset_state_step calls it. [body ed59cd0f99db]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. asset_state_step calls it. [body 9469d278a5d4]'
 BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-    DECLARE v_message varchar(128);
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL windrow_airflow_3.asset_state_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.asset_state_judge(1, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, v.reason
     FROM windrow_airflow_3.work_verdict AS v
-    WHERE v.reason IS NOT NULL
+    WHERE v.look = 1
+      AND v.reason IS NOT NULL
     ORDER BY v.position;
     DELETE r
     FROM windrow_airflow_3.work_row AS r
-    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.position = r.position AND v.reason IS NULL
+    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
     WHERE v.position IS NULL;
     INSERT INTO windrow_airflow_3.work_locked (position)
     SELECT r.position
@@ -237,25 +229,38 @@ BEGIN
 
     -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
     -- locked are left to it; those that it deleted are not worth a word.
-    CALL windrow_airflow_3.asset_state_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.asset_state_judge(2, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
     FROM windrow_airflow_3.work_verdict AS v
     LEFT JOIN windrow_airflow_3.work_locked AS l ON l.position = v.position
-    WHERE v.reason IS NOT NULL
-       OR l.position IS NULL
+    WHERE v.look = 2
+      AND (v.reason IS NOT NULL OR l.position IS NULL)
     ORDER BY v.position;
     INSERT INTO windrow_airflow_3.work_gone (position, row_key)
     SELECT v.position, v.row_key
     FROM windrow_airflow_3.work_locked AS l
-    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.position = l.position
+    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.look = 2 AND v.position = l.position
     WHERE v.reason IS NULL;
+END$$
+DELIMITER ;
+
+-- asset_state_batch: one batch: the rows in work_gone, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_batch(
+    IN  p_run      bigint,
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that asset_state_lock has locked: asset_state_store. asset_state_step calls it, and rolls back for a dry run. [body 0a460584eb38]'
+BEGIN
+    DECLARE v_count   bigint;
+    DECLARE v_gone    bigint;
+    DECLARE v_message varchar(128);
     SELECT COUNT(g.position) INTO v_count FROM windrow_airflow_3.work_gone AS g;
     SET o_families = 0;
     IF v_count > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'asset_state', '[]');
@@ -269,9 +274,6 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
         SET o_families = v_gone;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -282,7 +284,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body c527245ffc81]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 86f5c473ad37]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -329,11 +331,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_airflow_3.asset_state_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -390,15 +401,26 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_airflow_3.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
                 LEAVE step;
             END IF;
+            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
 
             CALL windrow_airflow_3.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c;
+            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1;
             search: LOOP
                 CALL windrow_airflow_3.asset_state_next(v_pass, v_take, v_as_of, v_retention);
                 SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM windrow_airflow_3.work_row AS r;
@@ -412,10 +434,27 @@ BEGIN
                 END IF;
                 SET v_pass = v_pass + 1;
             END LOOP search;
+            -- Where the next batch begins, unless this one fails.
             REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, k2)
-            SELECT 1, v_pass, r.k1, r.k2 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
+            SELECT 2, v_pass, r.k1, r.k2 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
             SELECT CAST(JSON_ARRAY(r.k1, r.k2) AS CHAR) INTO v_key FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            CALL windrow_airflow_3.asset_state_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families);
+            CALL windrow_airflow_3.asset_state_lock(v_pass, v_as_of, v_retention);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_airflow_3.asset_state_batch(p_run, v_families);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            DELETE FROM windrow_airflow_3.work_cursor WHERE only_row = 1;
+            UPDATE windrow_airflow_3.work_cursor SET only_row = 1 WHERE only_row = 2;
             CALL windrow_airflow_3.record_skips(p_run, 'asset_state');
             IF v_families > 0 THEN
                 CALL windrow_airflow_3.record_pass(p_run, 'asset_state', 'orphan');
@@ -431,6 +470,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'asset_state';
+            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'asset_state';
             COMMIT;
             SET o_state = 'more';
@@ -455,6 +504,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_airflow_3.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -484,7 +534,7 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        -- The rollback has put the cursor back: it is led past this row, if that is still the next one.
+        -- The cursor is where it was: it is led past this row, if that is still the next one.
         CALL windrow_airflow_3.asset_state_work();
         CALL windrow_airflow_3.asset_state_next(v_pass, 1, v_as_of, v_retention);
         SELECT MAX(CAST(JSON_ARRAY(r.k1, r.k2) AS CHAR)) INTO v_found FROM windrow_airflow_3.work_row AS r;
@@ -542,7 +592,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 4fa1a7ab6a83]'
+COMMENT 'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 2f93b0ef376a]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -569,11 +619,21 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.asset_state_work();
+        CALL windrow_airflow_3.asset_state_target(p_key);
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'asset_state')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
@@ -591,14 +651,18 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        CALL windrow_airflow_3.asset_state_target(p_key);
         INSERT INTO windrow_airflow_3.work_row (k1, k2)
         SELECT t.`asset_id`, t.`key`
         FROM windrow_airflow_3.work_target AS r
         STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
         FOR UPDATE;
-        CALL windrow_airflow_3.asset_state_judge(0, NULL, NULL);
+        CALL windrow_airflow_3.asset_state_judge(1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM windrow_airflow_3.work_verdict AS v;
         IF v_count = 0 THEN
             COMMIT;
@@ -613,7 +677,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'asset_state', '[]');
@@ -629,8 +697,11 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_airflow_3.record_rows(p_run, 'asset_state', '[1]');
         UPDATE windrow_airflow_3.run_rule AS p
         SET p.families = p.families + 1,
@@ -638,6 +709,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'asset_state';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'asset_state';
         COMMIT;
     END attempt;
@@ -664,7 +739,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body b925967f76bd]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body bef682395216]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
@@ -726,7 +801,7 @@ BEGIN
         END IF;
         REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, k2)
         SELECT 1, v_pass, r.k1, r.k2 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-        CALL windrow_airflow_3.asset_state_judge(v_pass, p_as_of, v_retention);
+        CALL windrow_airflow_3.asset_state_judge(1, v_pass, p_as_of, v_retention);
         INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
         SELECT v.row_key, v.reason FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
         -- The first ten keys of the pass, and of all.

@@ -62,11 +62,12 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_run.id. [body aa0593e217d6]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_run.id. [body 5b7be5631153]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
+        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
+        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_due, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -90,6 +91,12 @@ BEGIN
         ended datetime(6),
         PRIMARY KEY (id),
         KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    -- The next roots of each scope, of which the first are those.
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_due (
+        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
+        PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
     -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
@@ -137,6 +144,63 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_arc (
+        upper_id int NOT NULL,
+        lower_id int NOT NULL,
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_doubt (
+        id int NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_front (
+        id int NOT NULL,
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_case (
+        id int NOT NULL,
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_rise (
+        id int NOT NULL,
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_reach (
+        id int NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_stay (
+        id int NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -160,12 +224,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 368e21b22c35]'
+COMMENT 'Drops the work tables. [body d524594224fe]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_airflow_3.work_cursor, windrow_airflow_3.work_gone, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn,
         windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
+        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
+        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_due, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
 END$$
 DELIMITER ;
 
@@ -202,7 +267,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; dag_runs_judge decides. [body d9ad70ccf545]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; dag_runs_judge decides. [body 9307307fb6ab]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -210,12 +275,6 @@ BEGIN
     DECLARE v_bound    datetime(6) DEFAULT '2038-01-19 03:14:07';
     -- The index on the expression serves only what is compared with a constant.
     DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM windrow_airflow_3.work_cursor AS c);
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_due;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
@@ -237,17 +296,62 @@ BEGIN
           AND (coalesce(i.`end_date`, i.`updated_at`) > c.ended OR i.`id` > c.id)
           AND i.`state` IN ('success', 'failed')
           AND g.id IS NULL
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+              OR (i.`logical_date`, i.`id`) < (
+                  SELECT n.`logical_date`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`logical_date` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+              OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                  SELECT n.`partition_date`, n.`run_after`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`partition_date` IS NOT NULL
+                    AND n.`run_after` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                    AND n.`partition_key` IS NOT NULL
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+              OR (i.`run_after`, i.`id`) < (
+                  SELECT n.`run_after`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`run_after` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                    AND n.`partition_key` IS NOT NULL
+                    AND n.`partition_date` IS NULL
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
           -- The newest 1 of each dag_id stay.
           AND (
-              i.`dag_id` IS NULL
-              OR i.`run_after` IS NULL
-              OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+              i.`dag_id` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
               OR (i.`run_after`, i.`id`) < (
                   SELECT n.`run_after`, n.`id`
                   FROM `airflow`.`dag_run` AS n
                   WHERE n.`dag_id` = i.`dag_id`
                     AND n.`run_after` IS NOT NULL
-                    AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                    AND n.`run_type` = 'asset_triggered'
                   ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                   LIMIT 1
               )
@@ -262,7 +366,6 @@ BEGIN
     END LOOP scopes;
     INSERT INTO windrow_airflow_3.work_root (id, ended)
     SELECT d.id, d.ended FROM windrow_airflow_3.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_due;
 END$$
 DELIMITER ;
 
@@ -275,7 +378,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 122a8929ae29]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 94679e13d1a1]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -356,38 +459,149 @@ BEGIN
     END IF;
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_lock AND NOT p_purge THEN
-        INSERT INTO windrow_airflow_3.work_newest (id)
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
         SELECT i.`id`
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL
-          AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND ((i.`logical_date`, i.`id`) < (
+              SELECT n.`logical_date`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`logical_date` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
+              SELECT n.`partition_date`, n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`partition_date` IS NOT NULL
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND i.`partition_date` IS NULL
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+                AND n.`partition_date` IS NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` = 'asset_triggered'
           AND ((i.`run_after`, i.`id`) < (
               SELECT n.`run_after`, n.`id`
               FROM `airflow`.`dag_run` AS n
               WHERE n.`dag_id` = i.`dag_id`
                 AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                AND n.`run_type` = 'asset_triggered'
               ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
               LIMIT 1
               FOR SHARE SKIP LOCKED
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
     ELSEIF NOT p_purge THEN
-        INSERT INTO windrow_airflow_3.work_newest (id)
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
         SELECT i.`id`
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL
-          AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND ((i.`logical_date`, i.`id`) < (
+              SELECT n.`logical_date`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`logical_date` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
+              SELECT n.`partition_date`, n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`partition_date` IS NOT NULL
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND i.`partition_date` IS NULL
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+                AND n.`partition_date` IS NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        SET v_doubts = v_doubts + ROW_COUNT();
+        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
+        SELECT i.`id`
+        FROM windrow_airflow_3.work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` = 'asset_triggered'
           AND ((i.`run_after`, i.`id`) < (
               SELECT n.`run_after`, n.`id`
               FROM `airflow`.`dag_run` AS n
               WHERE n.`dag_id` = i.`dag_id`
                 AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                AND n.`run_type` = 'asset_triggered'
               ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
               LIMIT 1
           )) IS NOT TRUE;
@@ -413,68 +627,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_doubt;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 98aad5b5473a]'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body df69d2154fef]'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_arc (
-        upper_id int NOT NULL,
-        lower_id int NOT NULL,
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_doubt (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_front (
-        id int NOT NULL,
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_case (
-        id int NOT NULL,
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_rise (
-        id int NOT NULL,
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_reach (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_stay (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO windrow_airflow_3.work_arc (upper_id, lower_id)
@@ -556,8 +712,6 @@ BEGIN
     LEFT JOIN windrow_airflow_3.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay;
 END$$
 DELIMITER ;
 
@@ -745,30 +899,23 @@ BEGIN
 END$$
 DELIMITER ;
 
--- dag_runs_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- dag_runs_batch: deletes what dag_runs_judge left in work_member, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. A dry run takes its deletions back. dag_runs_step calls it. [body 9785059bdd8e]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows dag_runs_judge has locked and left in work_member: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. dag_runs_step calls it, and rolls back for a dry run. [body 8351428d3abc]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_any     boolean;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    CALL windrow_airflow_3.dag_runs_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM windrow_airflow_3.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         SELECT p_run, 'dag_runs', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -1058,9 +1205,6 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'dag_run'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -1091,7 +1235,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 5976004715be]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8e8ca6f42d21]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1137,11 +1281,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_airflow_3.dag_runs_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1198,10 +1351,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_airflow_3.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -1216,7 +1380,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM windrow_airflow_3.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_airflow_3.dag_runs_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL windrow_airflow_3.dag_runs_judge(false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_airflow_3.dag_runs_batch(p_run, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
                 INSERT INTO windrow_airflow_3.work_gone (id)
                 SELECT m.id FROM windrow_airflow_3.work_member AS m;
@@ -1236,6 +1414,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'dag_runs';
+            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'dag_runs';
             COMMIT;
             SET o_state = 'more';
@@ -1260,6 +1448,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_airflow_3.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -1359,7 +1548,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body f0307621d1e6]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 004b1ad53f3c]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
@@ -1514,17 +1703,62 @@ BEGIN
         LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
         WHERE coalesce(i.`end_date`, i.`updated_at`) < v_default
           AND i.`state` IN ('success', 'failed')
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+              OR (i.`logical_date`, i.`id`) < (
+                  SELECT n.`logical_date`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`logical_date` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+              OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                  SELECT n.`partition_date`, n.`run_after`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`partition_date` IS NOT NULL
+                    AND n.`run_after` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                    AND n.`partition_key` IS NOT NULL
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+              OR (i.`run_after`, i.`id`) < (
+                  SELECT n.`run_after`, n.`id`
+                  FROM `airflow`.`dag_run` AS n
+                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                    AND n.`run_after` IS NOT NULL
+                    AND n.`run_type` IN ('scheduled', 'backfill')
+                    AND n.`partition_key` IS NOT NULL
+                    AND n.`partition_date` IS NULL
+                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                  LIMIT 1
+              )
+          )
           -- The newest 1 of each dag_id stay.
           AND (
-              i.`dag_id` IS NULL
-              OR i.`run_after` IS NULL
-              OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+              i.`dag_id` IS NULL OR i.`run_after` IS NULL
+              OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
               OR (i.`run_after`, i.`id`) < (
                   SELECT n.`run_after`, n.`id`
                   FROM `airflow`.`dag_run` AS n
                   WHERE n.`dag_id` = i.`dag_id`
                     AND n.`run_after` IS NOT NULL
-                    AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                    AND n.`run_type` = 'asset_triggered'
                   ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                   LIMIT 1
               )

@@ -225,26 +225,20 @@ BEGIN
 END$$
 DELIMITER ;
 
--- job_batch: one batch: the rows of a window that may go, of all tables, in the caller's transaction.
+-- job_batch: one batch: the rows of a window that job_keep does not keep, of all tables, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_batch(
     IN  p_run      bigint,
     IN  p_from     datetime(6),
     IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_dry_run  boolean,
     OUT o_families bigint,
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what job_keep does not keep of the window from p_from to p_to: job. A dry run takes its deletions back. job_step calls it. [body 0d4caba9916e]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what job_keep does not keep of the window from p_from to p_to: job. job_step calls it, and rolls back for a dry run. [body e588e27217bc]'
 BEGIN
     DECLARE v_rows bigint;
-    CALL windrow_airflow_3.job_keep(p_from, p_to, p_as_of, true);
-    IF p_dry_run THEN
-        SAVEPOINT before_deletions;
-    END IF;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
     INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
     VALUES (p_run, 'job', '[]');
@@ -268,9 +262,6 @@ BEGIN
     SET o_families = v_rows;
     SET o_rows = CONCAT(o_rows, v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_deletions;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -350,7 +341,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 18f2ca0c10e7]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body f3a04e640c5c]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -397,11 +388,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_airflow_3.job_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -459,10 +459,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_airflow_3.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -481,7 +492,21 @@ BEGIN
             END IF;
             -- One instant cannot be halved.
             SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL windrow_airflow_3.job_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
+            CALL windrow_airflow_3.job_keep(v_from, v_to, v_as_of, true);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_airflow_3.job_batch(p_run, v_from, v_to, v_families, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL windrow_airflow_3.record_skips(p_run, 'job');
             CALL windrow_airflow_3.record_rows(p_run, 'job', v_rows);
             UPDATE windrow_airflow_3.run_rule AS p
@@ -494,6 +519,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'job';
+            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'job';
             COMMIT;
             SET o_state = 'more';
@@ -518,6 +553,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_airflow_3.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -612,7 +648,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.job_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body bb6fd1473e5a]'
+COMMENT 'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body dd775038197f]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -640,11 +676,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.job_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'job')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
@@ -662,6 +707,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
         -- The work table has the type and the collation of the key.
         INSERT INTO windrow_airflow_3.work_target (id)
@@ -697,7 +747,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'job', JSON_ARRAY(p_key));
@@ -710,8 +764,11 @@ BEGIN
         SET v_rows = CONCAT(v_rows, v_deleted);
         SET v_rows = CONCAT('[', v_rows, ']');
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_airflow_3.record_rows(p_run, 'job', v_rows);
         UPDATE windrow_airflow_3.run_rule AS p
         SET p.families = p.families + 1,
@@ -719,6 +776,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'job';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'job';
         COMMIT;
     END attempt;

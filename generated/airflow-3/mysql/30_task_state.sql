@@ -14,15 +14,14 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what killed runs left. [body 9e6688ad1d00]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what killed runs left. [body 06b781890a10]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend;
-    -- The last row that was looked at, and the pass; no row before the first one.
+    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         pass integer NOT NULL DEFAULT 1,
         c1 datetime(6),
-        c2 datetime(6),
         PRIMARY KEY (only_row)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
@@ -45,14 +44,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of task_state_store. [body 79cbf248d3e3]'
+COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of task_state_store. [body 1920ed740d1c]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_verdict, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip;
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_row (
         position bigint NOT NULL AUTO_INCREMENT,
         c1 datetime(6),
-        c2 datetime(6),
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
@@ -64,6 +62,15 @@ BEGIN
     CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
         position bigint NOT NULL,
         PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
+        look integer NOT NULL,
+        position bigint NOT NULL,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        due datetime(6),
+        PRIMARY KEY (look, position)
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
         position bigint NOT NULL,
@@ -111,25 +118,8 @@ BEGIN
 END$$
 DELIMITER ;
 
--- task_state_cutoff: before this instant, updated_at is long enough ago.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_cutoff;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_cutoff(IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
-SQL SECURITY DEFINER
-COMMENT 'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. NULL where the setting fallback_retention is 0. [body 250685a27a33]'
-BEGIN
-    DECLARE v_seconds bigint;
-    CALL windrow_airflow_3.setting_of('task_state', 'fallback_retention', v_seconds);
-    -- A retention of nothing turns the fallback off: no cutoff, and no option of a run turns it on.
-    IF v_seconds > 0 THEN
-        SET o_cutoff = p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, v_seconds), 604800) + 86400) SECOND;
-    END IF;
-END$$
-DELIMITER ;
-
 -- task_state_next: the next rows of task_state_store behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose expires_at has passed.
--- Pass 2, fallback: rows without one, a retention after their updated_at.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_next(
@@ -139,13 +129,11 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_retention bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; task_state_judge decides. [body 6c5ae0010974]'
+COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; task_state_judge decides. [body c361fb3cde50]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
-    DECLARE v_cutoff datetime(6);
-    CALL windrow_airflow_3.task_state_cutoff(p_as_of, p_retention, v_cutoff);
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.pass = p_pass;
+    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
     -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO windrow_airflow_3.work_row (c1, k1)
@@ -164,62 +152,33 @@ BEGIN
         WHERE t.`expires_at` < v_now
         ORDER BY t.`expires_at`, t.`id`
         LIMIT p_rows;
-    ELSEIF p_pass = 2 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (c2, k1)
-        SELECT t.`updated_at`, t.`id`
-        FROM windrow_airflow_3.work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`task_state_store` AS t
-        WHERE c.only_row = 1
-          AND (t.`updated_at` > c.c2 OR (t.`updated_at` = c.c2 AND t.`id` > c.k1))
-          AND t.`expires_at` IS NULL
-          AND t.`updated_at` < v_cutoff
-        ORDER BY t.`updated_at`, t.`id`
-        LIMIT p_rows;
-    ELSEIF p_pass = 2 THEN
-        INSERT INTO windrow_airflow_3.work_row (c2, k1)
-        SELECT t.`updated_at`, t.`id`
-        FROM `airflow`.`task_state_store` AS t
-        WHERE t.`expires_at` IS NULL
-          AND t.`updated_at` < v_cutoff
-        ORDER BY t.`updated_at`, t.`id`
-        LIMIT p_rows;
     END IF;
 END$$
 DELIMITER ;
 
--- task_state_judge: which of the rows in work_row go: those whose expires_at has passed, and those that have none and whose updated_at is long enough ago.
+-- task_state_judge: which of the rows in work_row go: those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_judge;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 39a4edcb6414]'
+COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 991af366764b]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
-    DECLARE v_cutoff datetime(6);
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (
         SELECT 1 FROM windrow_airflow_3.hold AS h
         WHERE h.rule IN ('dag_runs')
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
     );
-    CALL windrow_airflow_3.task_state_cutoff(p_as_of, p_retention, v_cutoff);
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_verdict;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
     INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
     SELECT h.`key`
     FROM windrow_airflow_3.hold AS h
     WHERE h.rule = 'task_state'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (position, row_key, reason, due)
+    INSERT INTO windrow_airflow_3.work_verdict (look, position, row_key, reason, due)
     SELECT
-        r.position,
+        p_look, r.position,
         CAST(t.`id` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
@@ -230,45 +189,35 @@ BEGIN
                   AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
             ) THEN 'HELD'
         END,
-        CASE p_pass WHEN 2 THEN t.`updated_at` ELSE t.`expires_at` END
+        t.`expires_at`
     FROM windrow_airflow_3.work_row AS r
     STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
     LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1
     WHERE (
           p_as_of IS NULL
           OR p_pass = 1 AND t.`expires_at` < v_now
-          OR p_pass = 2 AND t.`expires_at` IS NULL AND t.`updated_at` < v_cutoff
       );
 END$$
 DELIMITER ;
 
--- task_state_batch: one batch: those of the rows in work_row that go, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_batch;
+-- task_state_lock: locks those of the rows in work_row that go, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_batch(
-    IN  p_run       bigint,
-    IN  p_pass      integer,
-    IN  p_as_of     datetime(6),
-    IN  p_retention bigint,
-    IN  p_dry_run   boolean,
-    OUT o_families  bigint
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: task_state_store. A dry run takes its deletions back. task_state_step calls it. [body c65ce6cb238e]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. task_state_step calls it. [body efb502101b93]'
 BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-    DECLARE v_message varchar(128);
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL windrow_airflow_3.task_state_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.task_state_judge(1, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, v.reason
     FROM windrow_airflow_3.work_verdict AS v
-    WHERE v.reason IS NOT NULL
+    WHERE v.look = 1
+      AND v.reason IS NOT NULL
     ORDER BY v.position;
     DELETE r
     FROM windrow_airflow_3.work_row AS r
-    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.position = r.position AND v.reason IS NULL
+    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
     WHERE v.position IS NULL;
     INSERT INTO windrow_airflow_3.work_locked (position)
     SELECT r.position
@@ -279,25 +228,38 @@ BEGIN
 
     -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
     -- locked are left to it; those that it deleted are not worth a word.
-    CALL windrow_airflow_3.task_state_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.task_state_judge(2, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
     FROM windrow_airflow_3.work_verdict AS v
     LEFT JOIN windrow_airflow_3.work_locked AS l ON l.position = v.position
-    WHERE v.reason IS NOT NULL
-       OR l.position IS NULL
+    WHERE v.look = 2
+      AND (v.reason IS NOT NULL OR l.position IS NULL)
     ORDER BY v.position;
     INSERT INTO windrow_airflow_3.work_gone (position, row_key)
     SELECT v.position, v.row_key
     FROM windrow_airflow_3.work_locked AS l
-    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.position = l.position
+    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.look = 2 AND v.position = l.position
     WHERE v.reason IS NULL;
+END$$
+DELIMITER ;
+
+-- task_state_batch: one batch: the rows in work_gone, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_batch(
+    IN  p_run      bigint,
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that task_state_lock has locked: task_state_store. task_state_step calls it, and rolls back for a dry run. [body 28d4730b9398]'
+BEGIN
+    DECLARE v_count   bigint;
+    DECLARE v_gone    bigint;
+    DECLARE v_message varchar(128);
     SELECT COUNT(g.position) INTO v_count FROM windrow_airflow_3.work_gone AS g;
     SET o_families = 0;
     IF v_count > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'task_state', '[]');
@@ -311,30 +273,6 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
         SET o_families = v_gone;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
-    END IF;
-END$$
-DELIMITER ;
-
--- task_state_undated: rows that have neither expires_at nor updated_at; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_undated;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_undated(IN p_as_of datetime(6))
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the rows that have neither expires_at nor updated_at, as long as the fallback is on. Reads only. [body d974e273dfa7]'
-BEGIN
-    DECLARE v_cutoff datetime(6);
-    CALL windrow_airflow_3.task_state_work();
-    CALL windrow_airflow_3.task_state_cutoff(p_as_of, NULL, v_cutoff);
-    IF v_cutoff IS NOT NULL THEN
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        SELECT CAST(t.`id` AS CHAR), 'UNDATED_MEMBER'
-        FROM `airflow`.`task_state_store` AS t
-        WHERE t.`expires_at` IS NULL
-          AND t.`updated_at` IS NULL
-        ORDER BY t.`id`;
     END IF;
 END$$
 DELIMITER ;
@@ -345,7 +283,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body a013a85845cd]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body ac18a16c329d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -392,11 +330,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_airflow_3.task_state_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -453,35 +400,63 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_airflow_3.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
                 LEAVE step;
             END IF;
+            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
 
             CALL windrow_airflow_3.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c;
+            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1;
             search: LOOP
                 CALL windrow_airflow_3.task_state_next(v_pass, v_take, v_as_of, v_retention);
                 SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM windrow_airflow_3.work_row AS r;
                 IF v_last > 0 THEN
                     LEAVE search;
                 END IF;
-                IF v_pass = 2 THEN
+                IF v_pass = 1 THEN
                     COMMIT;
                     SET o_state = 'nothing left';
                     LEAVE step;
                 END IF;
                 SET v_pass = v_pass + 1;
             END LOOP search;
-            REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2)
-            SELECT 1, v_pass, r.k1, r.c1, r.c2 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
+            -- Where the next batch begins, unless this one fails.
+            REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
+            SELECT 2, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
             SELECT CAST(r.k1 AS CHAR) INTO v_key FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            CALL windrow_airflow_3.task_state_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families);
+            CALL windrow_airflow_3.task_state_lock(v_pass, v_as_of, v_retention);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_airflow_3.task_state_batch(p_run, v_families);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            DELETE FROM windrow_airflow_3.work_cursor WHERE only_row = 1;
+            UPDATE windrow_airflow_3.work_cursor SET only_row = 1 WHERE only_row = 2;
             CALL windrow_airflow_3.record_skips(p_run, 'task_state');
             IF v_families > 0 THEN
-                CALL windrow_airflow_3.record_pass(p_run, 'task_state', CASE v_pass WHEN 1 THEN 'expired' ELSE 'fallback' END);
+                CALL windrow_airflow_3.record_pass(p_run, 'task_state', 'expired');
             END IF;
             CALL windrow_airflow_3.record_rows(p_run, 'task_state', CONCAT('[', v_families, ']'));
             UPDATE windrow_airflow_3.run_rule AS p
@@ -494,6 +469,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'task_state';
+            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'task_state';
             COMMIT;
             SET o_state = 'more';
@@ -518,6 +503,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_airflow_3.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -547,7 +533,7 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        -- The rollback has put the cursor back: it is led past this row, if that is still the next one.
+        -- The cursor is where it was: it is led past this row, if that is still the next one.
         CALL windrow_airflow_3.task_state_work();
         CALL windrow_airflow_3.task_state_next(v_pass, 1, v_as_of, v_retention);
         SELECT MAX(CAST(r.k1 AS CHAR)) INTO v_found FROM windrow_airflow_3.work_row AS r;
@@ -556,8 +542,8 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2)
-        SELECT 1, v_pass, r.k1, r.c1, r.c2 FROM windrow_airflow_3.work_row AS r;
+        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
+        SELECT 1, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r;
         INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, 'task_state', LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
         INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
@@ -583,16 +569,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_finish;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_finish(IN p_run bigint, IN p_reason varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows without any time where the rule looked at all that is due, and forgets what killed runs left half done once all is looked at. [body 951df8f48211]'
+COMMENT 'Forgets what killed runs left half done once all is looked at. [body ed336318ac16]'
 BEGIN
-    DECLARE v_as_of   datetime(6);
     DECLARE v_dry_run boolean;
-    SELECT r.as_of, r.dry_run INTO v_as_of, v_dry_run
+    SELECT r.dry_run INTO v_dry_run
     FROM windrow_airflow_3.run AS r
     WHERE r.run_id = p_run;
     IF p_reason = 'nothing left' THEN
-        CALL windrow_airflow_3.task_state_undated(v_as_of);
-        CALL windrow_airflow_3.record_skips(p_run, 'task_state');
         -- The rows that killed runs left were looked at once more.
         IF NOT v_dry_run THEN
             DELETE u
@@ -608,7 +591,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of task_state_store, whatever its expires_at, unless it is held, and commits. Answers NULL or the reason why it stays. [body e64010acb0dd]'
+COMMENT 'Deletes the named row of task_state_store, whatever its expires_at, unless it is held, and commits. Answers NULL or the reason why it stays. [body fb100803767d]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -635,11 +618,21 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.task_state_work();
+        CALL windrow_airflow_3.task_state_target(p_key);
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'task_state')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
@@ -657,14 +650,18 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        CALL windrow_airflow_3.task_state_target(p_key);
-        INSERT INTO windrow_airflow_3.work_row (k1, c1, c2)
-        SELECT t.`id`, t.`expires_at`, t.`updated_at`
+        INSERT INTO windrow_airflow_3.work_row (k1, c1)
+        SELECT t.`id`, t.`expires_at`
         FROM windrow_airflow_3.work_target AS r
         STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
         FOR UPDATE;
-        CALL windrow_airflow_3.task_state_judge(0, NULL, NULL);
+        CALL windrow_airflow_3.task_state_judge(1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM windrow_airflow_3.work_verdict AS v;
         IF v_count = 0 THEN
             COMMIT;
@@ -679,7 +676,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'task_state', '[]');
@@ -695,8 +696,11 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_airflow_3.record_rows(p_run, 'task_state', '[1]');
         UPDATE windrow_airflow_3.run_rule AS p
         SET p.families = p.families + 1,
@@ -704,6 +708,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'task_state';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'task_state';
         COMMIT;
     END attempt;
@@ -730,7 +738,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body cde914f26e70]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 208c335eb45a]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
@@ -768,9 +776,6 @@ BEGIN
         CALL windrow_airflow_3.setting_of('task_state', 'run_families', v_limit);
     END IF;
     CALL windrow_airflow_3.task_state_open();
-    CALL windrow_airflow_3.task_state_undated(p_as_of);
-    INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-    SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
     batches: LOOP
         CALL windrow_airflow_3.task_state_work();
         CALL windrow_airflow_3.task_state_next(v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
@@ -779,12 +784,12 @@ BEGIN
         IF v_found = 0 OR v_more THEN
             SET v_passes = CONCAT(
                 v_passes, IF(v_passes = '', '', ', '),
-                '{"pass": ', JSON_QUOTE(CASE v_pass WHEN 1 THEN 'expired' ELSE 'fallback' END),
+                '{"pass": ', JSON_QUOTE('expired'),
                 ', "rows": ', v_here,
                 ', "oldest_end_time": ', COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_since, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null'),
                 ', "sample_keys": [', v_first, ']}'
             );
-            IF v_more OR v_pass = 2 THEN
+            IF v_more OR v_pass = 1 THEN
                 LEAVE batches;
             END IF;
             SET v_pass = v_pass + 1;
@@ -793,9 +798,9 @@ BEGIN
             SET v_first = '';
             ITERATE batches;
         END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2)
-        SELECT 1, v_pass, r.k1, r.c1, r.c2 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-        CALL windrow_airflow_3.task_state_judge(v_pass, p_as_of, v_retention);
+        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
+        SELECT 1, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
+        CALL windrow_airflow_3.task_state_judge(1, v_pass, p_as_of, v_retention);
         INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
         SELECT v.row_key, v.reason FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
         -- The first ten keys of the pass, and of all.

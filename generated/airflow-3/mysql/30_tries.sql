@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what it or a dry run would delete, what killed runs left. [body 91a056cd517b]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_taken;
-    -- The last row that was looked at, and the pass; no row before the first one.
+    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         pass integer NOT NULL DEFAULT 1,
@@ -48,9 +48,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of task_instance_history. [body 41e1248fd912]'
+COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of task_instance_history. [body 7f1c0e9ce9bc]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip, windrow_airflow_3.work_member;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_verdict, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip, windrow_airflow_3.work_member;
     -- The rows to judge, in the order of the search.
     CREATE TEMPORARY TABLE windrow_airflow_3.work_row (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -65,6 +65,15 @@ BEGIN
     CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
         position bigint NOT NULL,
         PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
+        look integer NOT NULL,
+        position bigint NOT NULL,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        due datetime(6),
+        PRIMARY KEY (look, position)
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
         position bigint NOT NULL,
@@ -129,10 +138,10 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_nex
     IN p_retention bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; tries_judge decides. [body 4628ff9e4b67]'
+COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; tries_judge decides. [body 8985d6c7a036]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.pass = p_pass;
+    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
     -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO windrow_airflow_3.work_row (c1, c2, c3, c4, c5, k1)
@@ -167,9 +176,9 @@ DELIMITER ;
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_judge;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_judge(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Makes work_verdict anew: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 48d3e22aca7a]'
+COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body a51245401069]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (
@@ -177,22 +186,14 @@ BEGIN
         WHERE h.rule IN ('dag_runs')
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
     );
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_verdict;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
     INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
     SELECT h.`key`
     FROM windrow_airflow_3.hold AS h
     WHERE h.rule = 'tries'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (position, row_key, reason, due)
+    INSERT INTO windrow_airflow_3.work_verdict (look, position, row_key, reason, due)
     SELECT
-        r.position,
+        p_look, r.position,
         CAST(t.`task_instance_id` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
@@ -286,34 +287,24 @@ BEGIN
 END$$
 DELIMITER ;
 
--- tries_batch: one batch: those of the rows in work_row that go, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_batch;
+-- tries_lock: locks those of the rows in work_row that go, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_batch(
-    IN  p_run       bigint,
-    IN  p_pass      integer,
-    IN  p_as_of     datetime(6),
-    IN  p_retention bigint,
-    IN  p_dry_run   boolean,
-    OUT o_families  bigint,
-    OUT o_rows      longtext
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock: task_instance_history, with what belongs to them. A dry run takes its deletions back. tries_step calls it. [body 75ae32c73250]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. tries_step calls it. [body 8228e47ec734]'
 BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-    DECLARE v_message varchar(128);
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL windrow_airflow_3.tries_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.tries_judge(1, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, v.reason
     FROM windrow_airflow_3.work_verdict AS v
-    WHERE v.reason IS NOT NULL
+    WHERE v.look = 1
+      AND v.reason IS NOT NULL
     ORDER BY v.position;
     DELETE r
     FROM windrow_airflow_3.work_row AS r
-    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.position = r.position AND v.reason IS NULL
+    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
     WHERE v.position IS NULL;
     INSERT INTO windrow_airflow_3.work_locked (position)
     SELECT r.position
@@ -324,30 +315,44 @@ BEGIN
 
     -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
     -- locked are left to it; those that it deleted are not worth a word.
-    CALL windrow_airflow_3.tries_judge(p_pass, p_as_of, p_retention);
+    CALL windrow_airflow_3.tries_judge(2, p_pass, p_as_of, p_retention);
     INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
     SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
     FROM windrow_airflow_3.work_verdict AS v
     LEFT JOIN windrow_airflow_3.work_locked AS l ON l.position = v.position
-    WHERE v.reason IS NOT NULL
-       OR l.position IS NULL
+    WHERE v.look = 2
+      AND (v.reason IS NOT NULL OR l.position IS NULL)
     ORDER BY v.position;
     INSERT INTO windrow_airflow_3.work_gone (position, row_key)
     SELECT v.position, v.row_key
     FROM windrow_airflow_3.work_locked AS l
-    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.position = l.position
+    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.look = 2 AND v.position = l.position
     WHERE v.reason IS NULL;
+    INSERT INTO windrow_airflow_3.work_member (id)
+    SELECT r.k1
+    FROM windrow_airflow_3.work_gone AS g
+    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position;
+END$$
+DELIMITER ;
+
+-- tries_batch: one batch: the rows in work_gone, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_batch(
+    IN  p_run      bigint,
+    OUT o_families bigint,
+    OUT o_rows     longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that tries_lock has locked: task_instance_history, with what belongs to them. tries_step calls it, and rolls back for a dry run. [body 97160fdc04c5]'
+BEGIN
+    DECLARE v_count   bigint;
+    DECLARE v_gone    bigint;
+    DECLARE v_message varchar(128);
     SELECT COUNT(g.position) INTO v_count FROM windrow_airflow_3.work_gone AS g;
     SET o_families = 0;
     SET o_rows = '[0, 0]';
     IF v_count > 0 THEN
-        INSERT INTO windrow_airflow_3.work_member (id)
-        SELECT r.k1
-        FROM windrow_airflow_3.work_gone AS g
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position;
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'tries', '[]');
@@ -364,9 +369,6 @@ BEGIN
         END IF;
         SET o_families = v_gone;
         SET o_rows = CONCAT('[', o_rows, ', ', v_gone, ']');
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -377,7 +379,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body bc818ff88085]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body c24529907eed]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -425,11 +427,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_airflow_3.tries_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -486,15 +497,26 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_airflow_3.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
                 LEAVE step;
             END IF;
+            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
 
             CALL windrow_airflow_3.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c;
+            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1;
             search: LOOP
                 CALL windrow_airflow_3.tries_next(v_pass, v_take, v_as_of, v_retention);
                 SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM windrow_airflow_3.work_row AS r;
@@ -508,10 +530,27 @@ BEGIN
                 END IF;
                 SET v_pass = v_pass + 1;
             END LOOP search;
+            -- Where the next batch begins, unless this one fails.
             REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2, c3, c4, c5)
-            SELECT 1, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
+            SELECT 2, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
             SELECT CAST(r.k1 AS CHAR) INTO v_key FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            CALL windrow_airflow_3.tries_batch(p_run, v_pass, v_as_of, v_retention, v_dry_run, v_families, v_rows);
+            CALL windrow_airflow_3.tries_lock(v_pass, v_as_of, v_retention);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_airflow_3.tries_batch(p_run, v_families, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            DELETE FROM windrow_airflow_3.work_cursor WHERE only_row = 1;
+            UPDATE windrow_airflow_3.work_cursor SET only_row = 1 WHERE only_row = 2;
             IF v_dry_run THEN
                 INSERT INTO windrow_airflow_3.work_taken (id)
                 SELECT m.id FROM windrow_airflow_3.work_member AS m;
@@ -531,6 +570,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'tries';
+            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'tries';
             COMMIT;
             SET o_state = 'more';
@@ -555,6 +604,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_airflow_3.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -584,7 +634,7 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        -- The rollback has put the cursor back: it is led past this row, if that is still the next one.
+        -- The cursor is where it was: it is led past this row, if that is still the next one.
         CALL windrow_airflow_3.tries_work();
         CALL windrow_airflow_3.tries_next(v_pass, 1, v_as_of, v_retention);
         SELECT MAX(CAST(r.k1 AS CHAR)) INTO v_found FROM windrow_airflow_3.work_row AS r;
@@ -651,7 +701,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 14fbea55b54b]'
+COMMENT 'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 388b837e4648]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -679,11 +729,21 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.tries_work();
+        CALL windrow_airflow_3.tries_target(p_key);
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'tries')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
@@ -701,14 +761,18 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        CALL windrow_airflow_3.tries_target(p_key);
         INSERT INTO windrow_airflow_3.work_row (k1, c1, c2, c3, c4, c5)
         SELECT t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
         FROM windrow_airflow_3.work_target AS r
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
         FOR UPDATE;
-        CALL windrow_airflow_3.tries_judge(0, NULL, NULL);
+        CALL windrow_airflow_3.tries_judge(1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM windrow_airflow_3.work_verdict AS v;
         IF v_count = 0 THEN
             COMMIT;
@@ -723,7 +787,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
         VALUES (p_run, 'tries', '[]');
@@ -742,8 +810,11 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_airflow_3.record_rows(p_run, 'tries', CONCAT('[', v_rows, ', 1]'));
         UPDATE windrow_airflow_3.run_rule AS p
         SET p.families = p.families + 1,
@@ -751,6 +822,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'tries';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'tries';
         COMMIT;
     END attempt;
@@ -777,7 +852,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 34ee2cb0b1a9]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 88cd9b9c624f]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
@@ -840,7 +915,7 @@ BEGIN
         END IF;
         REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2, c3, c4, c5)
         SELECT 1, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-        CALL windrow_airflow_3.tries_judge(v_pass, p_as_of, v_retention);
+        CALL windrow_airflow_3.tries_judge(1, v_pass, p_as_of, v_retention);
         INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
         SELECT v.row_key, v.reason FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
         -- The first ten keys of the pass, and of all.

@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body c6948f70ad4c]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body ddc7a83d9055]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -26,6 +26,7 @@ BEGIN
         IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0),
         @@SESSION.time_zone
     );
+    CALL windrow_airflow_3.drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
@@ -88,9 +89,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 5bc507aafc67]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 61b03fbb5370]'
 BEGIN
     DECLARE v_batch bigint;
+    CALL windrow_airflow_3.note_catalog(p_run);
     IF COALESCE(p_rule, 'dag_runs') = 'dag_runs' THEN
         CALL windrow_airflow_3.setting_of('dag_runs', 'batch_families', v_batch);
         INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
@@ -179,24 +181,88 @@ BEGIN
         VALUES
             (p_run, 'connection_test_request', 1, 'connection_test_request');
     END IF;
+    IF COALESCE(p_rule, 'callback') = 'callback' THEN
+        CALL windrow_airflow_3.setting_of('callback', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'callback', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'callback', 1, 'deadline'),
+            (p_run, 'callback', 2, 'callback');
+    END IF;
+    IF COALESCE(p_rule, 'partition_log') = 'partition_log' THEN
+        CALL windrow_airflow_3.setting_of('partition_log', 'batch_rows', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'partition_log', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'partition_log', 1, 'partitioned_asset_key_log');
+    END IF;
+    IF COALESCE(p_rule, 'asset_event') = 'asset_event' THEN
+        CALL windrow_airflow_3.setting_of('asset_event', 'batch_families', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'asset_event', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'asset_event', 1, 'asset_alias_asset_event'),
+            (p_run, 'asset_event', 2, 'asset_event');
+    END IF;
+    IF COALESCE(p_rule, 'dag_version') = 'dag_version' THEN
+        CALL windrow_airflow_3.setting_of('dag_version', 'batch_families', v_batch);
+        INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families)
+        VALUES (p_run, 'dag_version', v_batch);
+        INSERT INTO windrow_airflow_3.run_table (run_id, rule, position, table_name)
+        VALUES
+            (p_run, 'dag_version', 1, 'dag_code'),
+            (p_run, 'dag_version', 2, 'deadline_alert'),
+            (p_run, 'dag_version', 3, 'serialized_dag'),
+            (p_run, 'dag_version', 4, 'dag_version');
+    END IF;
 END$$
 DELIMITER ;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays.
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_airflow_3.reap(); [body 4a45c7b3b41e]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_airflow_3.reap(); [body ca662b3be0bb]'
 BEGIN
     DECLARE v_torn bigint;
-    UPDATE windrow_airflow_3.run AS r
-    SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_airflow_3.run', '.', r.run_id), 'windrow_airflow_3.run')) = r.backend_pid, 'cancelled', 'crashed'),
-        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = r.run_id)
-    WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_airflow_3.run', '.', r.run_id), 'windrow_airflow_3.run')), CONNECTION_ID()) = CONNECTION_ID();
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    CALL windrow_airflow_3.drop_shadows();
+    CALL windrow_airflow_3.server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM windrow_airflow_3.run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_airflow_3.run', '.', r.run_id), 'windrow_airflow_3.run')), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE windrow_airflow_3.run AS r
+        SET r.status = IF(COALESCE(r.node, v_node) = v_node AND IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_airflow_3.run', '.', r.run_id), 'windrow_airflow_3.run')) = r.backend_pid, 'cancelled', 'crashed'),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = r.run_id)
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM windrow_airflow_3.unfinished AS u;
     IF v_torn > 0 THEN
@@ -223,13 +289,13 @@ SELECT 1, 'always', '1234567', TIME '00:00', TIME '00:00', 'UTC', NULL, NULL
 FROM windrow_airflow_3.control AS c
 WHERE NOT EXISTS (SELECT 1 FROM windrow_airflow_3.run_window);
 
--- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
 -- put back, is in the window both times, and what it leaves out is in none.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.in_window;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.window_at;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.in_window(IN p_at datetime(6), OUT o_open boolean)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body bc0d311a15d2]'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone. [body bc0d311a15d2]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -255,20 +321,30 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.in_window;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 3ad5a8777afd]'
+BEGIN
+    CALL windrow_airflow_3.drop_shadows();
+    CALL windrow_airflow_3.window_at(p_at, o_open);
+END$$
+DELIMITER ;
 
 -- window_state: what a batch makes of the windows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.window_state;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.window_state(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 86f95afae13b]'
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body a206b1fa3d13]'
 BEGIN
     DECLARE v_trigger varchar(20);
     DECLARE v_open boolean;
     SET o_state = NULL;
     SELECT r.`trigger` INTO v_trigger FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
     IF v_trigger = 'SCHEDULED' THEN
-        CALL windrow_airflow_3.in_window(UTC_TIMESTAMP(6), v_open);
+        CALL windrow_airflow_3.window_at(UTC_TIMESTAMP(6), v_open);
         IF NOT v_open THEN
             SET o_state = 'window closed';
         END IF;
@@ -283,7 +359,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body a264591c3714]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3549ffe7ec66]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -295,6 +371,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_node     varchar(700);
+    CALL windrow_airflow_3.server_identity(v_node);
     CALL windrow_airflow_3.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_airflow_3.check_run_options(p_options, v_as_of);
     CALL windrow_airflow_3.option_of(p_options, 'dry_run', v_text);
@@ -316,7 +394,7 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        CALL windrow_airflow_3.check_stranger();
+        CALL windrow_airflow_3.check_catalog();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -331,6 +409,17 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
+        UPDATE windrow_airflow_3.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('run ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM windrow_airflow_3.run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` <> 'PURGE'
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_airflow_3.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_airflow_3.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -341,7 +430,7 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another run is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -351,8 +440,8 @@ BEGIN
         IF v_budget IS NULL THEN
             CALL windrow_airflow_3.setting_of('dag_runs', 'time_budget', v_budget);
         END IF;
-        INSERT INTO windrow_airflow_3.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO windrow_airflow_3.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_airflow_3.run_open(o_run, v_rule);
         CALL windrow_airflow_3.log_settings(NULL);
@@ -365,7 +454,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body be5f76af6f1c]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 5bb4b6e67654]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_airflow_3.run AS r
@@ -385,6 +474,11 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL windrow_airflow_3.tally_up();
     CALL windrow_airflow_3.setting_of('dag_runs', 'ledger_days', v_days);
+    DELETE s
+    FROM windrow_airflow_3.catalog_state AS s
+    LEFT JOIN windrow_airflow_3.run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
     DELETE b
     FROM windrow_airflow_3.run AS r
     JOIN windrow_airflow_3.run_backlog AS b ON b.run_id = r.run_id
@@ -401,7 +495,9 @@ BEGIN
     DELETE l
     FROM windrow_airflow_3.setting_log AS l
     JOIN windrow_airflow_3.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
-    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
 END$$
 DELIMITER ;
 
@@ -410,7 +506,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body d16c1e36b821]'
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body 609e24ce28a7]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_head        longtext;
@@ -1065,6 +1161,281 @@ BEGIN
             );
         END IF;
     END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        DECLARE v_rows_2 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'callback';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'deadline', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'callback', t.deleted_rows, NULL))
+            INTO v_rows_1, v_rows_2
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'callback';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ', ', COALESCE(v_rows_2, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'callback';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'callback'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'callback' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'callback';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('callback'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('deadline'), ': ', COALESCE(v_rows_1, 'null'),
+                ', ', JSON_QUOTE('callback'), ': ', COALESCE(v_rows_2, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_passes   longtext;
+        DECLARE v_rows_1 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'partition_log';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'partitioned_asset_key_log', t.deleted_rows, NULL))
+            INTO v_rows_1
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'partition_log';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'partition_log';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'partition_log'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'partition_log' AND a.last_error IS NOT NULL;
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}') ORDER BY x.pass SEPARATOR ', '), ''), ']')
+            INTO v_passes
+            FROM windrow_airflow_3.run_pass AS x
+            WHERE x.run_id = p_run
+              AND x.rule = 'partition_log';
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('partition_log'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('partitioned_asset_key_log'), ': ', COALESCE(v_rows_1, 'null'),
+                '}, "passes": ', v_passes, ', "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        DECLARE v_rows_2 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'asset_event';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'asset_alias_asset_event', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'asset_event', t.deleted_rows, NULL))
+            INTO v_rows_1, v_rows_2
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'asset_event';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ', ', COALESCE(v_rows_2, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'asset_event';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'asset_event'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'asset_event' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('asset_event'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('asset_alias_asset_event'), ': ', COALESCE(v_rows_1, 'null'),
+                ', ', JSON_QUOTE('asset_event'), ': ', COALESCE(v_rows_2, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
+    BEGIN
+        DECLARE v_families bigint;
+        DECLARE v_deleted  bigint;
+        DECLARE v_batches  bigint;
+        DECLARE v_retries  bigint;
+        DECLARE v_skips    bigint;
+        DECLARE v_skipped  longtext;
+        DECLARE v_samples  longtext;
+        DECLARE v_failures longtext;
+        DECLARE v_oldest   longtext;
+        DECLARE v_rows     longtext;
+        DECLARE v_artifact_failures bigint;
+        DECLARE v_rows_1 bigint;
+        DECLARE v_rows_2 bigint;
+        DECLARE v_rows_3 bigint;
+        DECLARE v_rows_4 bigint;
+        SELECT p.families, p.deleted_rows, p.batches, p.retries
+        INTO v_families, v_deleted, v_batches, v_retries
+        FROM windrow_airflow_3.run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = 'dag_version';
+        IF v_families IS NOT NULL THEN
+            SELECT
+                SUM(IF(t.table_name = 'dag_code', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'deadline_alert', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'serialized_dag', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'dag_version', t.deleted_rows, NULL))
+            INTO v_rows_1, v_rows_2, v_rows_3, v_rows_4
+            FROM windrow_airflow_3.run_table AS t
+            WHERE t.run_id = p_run
+              AND t.rule = 'dag_version';
+            SET v_rows = CONCAT('[', COALESCE(v_rows_1, 'null'), ', ', COALESCE(v_rows_2, 'null'), ', ', COALESCE(v_rows_3, 'null'), ', ', COALESCE(v_rows_4, 'null'), ']');
+            SELECT
+                COALESCE(SUM(k.families), 0),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+                CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+            INTO v_skips, v_skipped, v_samples
+            FROM windrow_airflow_3.run_skip AS k
+            WHERE k.run_id = p_run
+              AND k.rule = 'dag_version';
+            SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
+            INTO v_failures
+            FROM (
+                SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+                FROM windrow_airflow_3.run_failure AS f
+                WHERE f.run_id = p_run
+                  AND f.rule = 'dag_version'
+                ORDER BY f.failed_at, f.`key`
+                LIMIT 100
+            ) AS x;
+            SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.rule = 'dag_version' AND a.last_error IS NOT NULL;
+            SET v_rules = CONCAT(
+                v_rules, IF(v_rules = '', '', ', '),
+                '{"rule": ', JSON_QUOTE('dag_version'),
+                ', "families": ', v_families,
+                ', "rows": ', v_deleted,
+                ', "batches": ', v_batches,
+                ', "retries": ', v_retries,
+                ', "tables": {',
+                JSON_QUOTE('dag_code'), ': ', COALESCE(v_rows_1, 'null'),
+                ', ', JSON_QUOTE('deadline_alert'), ': ', COALESCE(v_rows_2, 'null'),
+                ', ', JSON_QUOTE('serialized_dag'), ': ', COALESCE(v_rows_3, 'null'),
+                ', ', JSON_QUOTE('dag_version'), ': ', COALESCE(v_rows_4, 'null'),
+                '}, "skipped_families": ', v_skips,
+                ', "skipped": ', v_skipped,
+                ', "skipped_samples": ', v_samples,
+                ', "failures": ', v_failures,
+                '}'
+            );
+        END IF;
+    END;
     SET o_document = CONCAT(v_head, ', "rules": ', IF(v_rules = '', 'null', CONCAT('[', v_rules, ']')), '}');
     SET SESSION group_concat_max_len = v_length;
 END$$
@@ -1073,9 +1444,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_result;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_airflow_3.run_result(1); [body 4fe5a7552a02]'
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_airflow_3.run_result(1); [body f9fad48e5381]'
 BEGIN
     DECLARE v_document longtext;
+    CALL windrow_airflow_3.drop_shadows();
     CALL windrow_airflow_3.run_document(p_run, v_document);
     SELECT v_document AS p_result;
 END$$
@@ -1087,7 +1459,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 85be5979cfc5]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(''{}''); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body d6bb78d5892a]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1116,6 +1488,10 @@ BEGIN
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -1135,11 +1511,25 @@ BEGIN
         RESIGNAL;
     END;
     CALL windrow_airflow_3.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL windrow_airflow_3.run_begin(p_options, v_run, v_refused);
-    COMMIT;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK('windrow_airflow_3.run');
+                SET v_run = NULL, v_refused = 'another run is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL windrow_airflow_3.run_begin(p_options, v_run, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         CALL windrow_airflow_3.option_of(p_options, 'rule', v_rule);
         IF COALESCE(v_rule, 'dag_runs') = 'dag_runs' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
@@ -1394,6 +1784,118 @@ BEGIN
                 ELSE v_reason
             END;
         END IF;
+        IF COALESCE(v_rule, 'callback') = 'callback' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.callback_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.pace(v_run, 'callback', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.callback_step(v_run, v_state);
+                END IF;
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.callback_finish(v_run, v_state);
+            CALL windrow_airflow_3.callback_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'partition_log') = 'partition_log' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.partition_log_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.pace(v_run, 'partition_log', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.partition_log_step(v_run, v_state);
+                END IF;
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.partition_log_finish(v_run, v_state);
+            CALL windrow_airflow_3.partition_log_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'asset_event') = 'asset_event' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.asset_event_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.pace(v_run, 'asset_event', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.asset_event_step(v_run, v_state);
+                END IF;
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.asset_event_finish(v_run, v_state);
+            CALL windrow_airflow_3.asset_event_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
+        IF COALESCE(v_rule, 'dag_version') = 'dag_version' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.dag_version_open();
+            COMMIT;
+            REPEAT
+                CALL windrow_airflow_3.pace(v_run, 'dag_version', v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    CALL windrow_airflow_3.dag_version_step(v_run, v_state);
+                END IF;
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL windrow_airflow_3.dag_version_finish(v_run, v_state);
+            CALL windrow_airflow_3.dag_version_close();
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+        END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.run_end(v_run, v_reason);
@@ -1424,7 +1926,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.preview_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.preview_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What preview() answers, in the caller''s transaction. [body 1b77616dcb49]'
+COMMENT 'What preview() answers, in the caller''s transaction. [body 6b5f8323b7db]'
 BEGIN
     DECLARE v_as_of datetime(6);
     DECLARE v_rule  longtext;
@@ -1469,6 +1971,22 @@ BEGIN
         CALL windrow_airflow_3.connection_test_request_preview(p_options, v_as_of, v_part);
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
     END IF;
+    IF COALESCE(v_rule, 'callback') = 'callback' THEN
+        CALL windrow_airflow_3.callback_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'partition_log') = 'partition_log' THEN
+        CALL windrow_airflow_3.partition_log_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'asset_event') = 'asset_event' THEN
+        CALL windrow_airflow_3.asset_event_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
+    IF COALESCE(v_rule, 'dag_version') = 'dag_version' THEN
+        CALL windrow_airflow_3.dag_version_preview(p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+    END IF;
     SELECT CONCAT(
         '{"spec": ', COALESCE(JSON_QUOTE(c.spec), 'null'),
         ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
@@ -1476,7 +1994,7 @@ BEGIN
         ', "paused": ', IF(c.paused, 'true', 'false'),
         ', "rules": [', v_rules, ']',
         -- A row that several rules would take is counted by each of them, and goes once.
-        ', "counted_by_several": ', IF(v_rule IS NULL, '{"hitl_detail_history": ["dag_runs", "tries"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}', '{}'), '}'
+        ', "counted_by_several": ', IF(v_rule IS NULL, '{"deadline": ["dag_runs", "callback"], "hitl_detail_history": ["dag_runs", "tries"], "partitioned_asset_key_log": ["dag_runs", "partition_log"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}', '{}'), '}'
     )
     INTO o_document
     FROM windrow_airflow_3.control AS c;
@@ -1517,7 +2035,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 3393e1981aed]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 9516883bdc7f]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -1566,10 +2084,10 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_airflow_3.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_airflow_3.arm() first');
     END IF;
-    CALL windrow_airflow_3.check_stranger();
+    CALL windrow_airflow_3.check_catalog();
     CALL windrow_airflow_3.option_of(p_options, 'dry_run', v_text);
-    INSERT INTO windrow_airflow_3.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    INSERT INTO windrow_airflow_3.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
     CALL windrow_airflow_3.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT('windrow_airflow_3.run', '.', o_run), 0);
@@ -1581,7 +2099,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 51d9f8a571da]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body bef0a1532276]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1608,11 +2126,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_airflow_3.dag_runs_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'dag_runs')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_airflow_3.run AS r
@@ -1630,6 +2157,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_airflow_3.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1645,7 +2177,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
         CALL windrow_airflow_3.dag_runs_scope(v_as_of, NULL, NULL);
-        CALL windrow_airflow_3.dag_runs_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_airflow_3.dag_runs_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_airflow_3.dag_runs_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_airflow_3.record_skips(p_run, 'dag_runs');
         CALL windrow_airflow_3.record_rows(p_run, 'dag_runs', v_rows);
@@ -1655,6 +2201,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'dag_runs';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'dag_runs';
         COMMIT;
     END attempt;
@@ -1671,6 +2221,270 @@ BEGIN
         INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
         VALUES (p_key, o_reason);
         CALL windrow_airflow_3.record_skips(p_run, 'dag_runs');
+        COMMIT;
+    END IF;
+END$$
+DELIMITER ;
+
+-- asset_event_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_purge;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 625ed322b88b]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET STACKED DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL windrow_airflow_3.asset_event_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'asset_event')
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN windrow_airflow_3.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL windrow_airflow_3.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_airflow_3.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL windrow_airflow_3.setting_of('asset_event', 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO windrow_airflow_3.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO windrow_airflow_3.work_root (id, ended)
+        SELECT i.`id`, i.`timestamp`
+        FROM windrow_airflow_3.work_cursor AS c
+        STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = c.id
+        WHERE c.only_row = 1;
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
+        CALL windrow_airflow_3.asset_event_scope(v_as_of, NULL, NULL);
+        CALL windrow_airflow_3.asset_event_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_airflow_3.asset_event_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        SELECT k.reason INTO o_reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL windrow_airflow_3.record_skips(p_run, 'asset_event');
+        CALL windrow_airflow_3.record_rows(p_run, 'asset_event', v_rows);
+        UPDATE windrow_airflow_3.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'asset_event';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'asset_event';
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, 'asset_event', p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL windrow_airflow_3.record_skips(p_run, 'asset_event');
+        COMMIT;
+    END IF;
+END$$
+DELIMITER ;
+
+-- dag_version_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_purge;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 8fdd63259faf]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET STACKED DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL windrow_airflow_3.dag_version_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'dag_version')
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN windrow_airflow_3.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL windrow_airflow_3.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_airflow_3.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL windrow_airflow_3.setting_of('dag_version', 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_airflow_3.take_tables();
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO windrow_airflow_3.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO windrow_airflow_3.work_root (id, ended)
+        SELECT i.`id`, i.`created_at`
+        FROM windrow_airflow_3.work_cursor AS c
+        STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = c.id
+        WHERE c.only_row = 1;
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
+        CALL windrow_airflow_3.dag_version_scope(v_as_of, NULL, NULL);
+        CALL windrow_airflow_3.dag_version_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_airflow_3.dag_version_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        SELECT k.reason INTO o_reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL windrow_airflow_3.record_skips(p_run, 'dag_version');
+        CALL windrow_airflow_3.record_rows(p_run, 'dag_version', v_rows);
+        UPDATE windrow_airflow_3.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'dag_version';
+        CALL windrow_airflow_3.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'dag_version';
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, 'dag_version', p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL windrow_airflow_3.record_skips(p_run, 'dag_version');
         COMMIT;
     END IF;
 END$$
@@ -1721,7 +2535,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 011a27fde3a6]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 8fe0904579fa]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1746,6 +2560,10 @@ BEGIN
         -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -1800,6 +2618,18 @@ BEGIN
     IF v_rule = 'connection_test_request' THEN
         CALL windrow_airflow_3.connection_test_request_open();
     END IF;
+    IF v_rule = 'callback' THEN
+        CALL windrow_airflow_3.callback_open();
+    END IF;
+    IF v_rule = 'partition_log' THEN
+        CALL windrow_airflow_3.partition_log_open();
+    END IF;
+    IF v_rule = 'asset_event' THEN
+        CALL windrow_airflow_3.asset_event_open();
+    END IF;
+    IF v_rule = 'dag_version' THEN
+        CALL windrow_airflow_3.dag_version_open();
+    END IF;
     SELECT MIN(k.named) INTO v_key FROM windrow_airflow_3.work_key AS k;
     COMMIT;
     WHILE v_key IS NOT NULL DO
@@ -1830,6 +2660,18 @@ BEGIN
         END IF;
         IF v_rule = 'connection_test_request' THEN
             CALL windrow_airflow_3.connection_test_request_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'callback' THEN
+            CALL windrow_airflow_3.callback_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'partition_log' THEN
+            CALL windrow_airflow_3.partition_log_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'asset_event' THEN
+            CALL windrow_airflow_3.asset_event_purge(v_run, v_key, v_reason);
+        END IF;
+        IF v_rule = 'dag_version' THEN
+            CALL windrow_airflow_3.dag_version_purge(v_run, v_key, v_reason);
         END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -1870,6 +2712,18 @@ BEGIN
     END IF;
     IF v_rule = 'connection_test_request' THEN
         CALL windrow_airflow_3.connection_test_request_close();
+    END IF;
+    IF v_rule = 'callback' THEN
+        CALL windrow_airflow_3.callback_close();
+    END IF;
+    IF v_rule = 'partition_log' THEN
+        CALL windrow_airflow_3.partition_log_close();
+    END IF;
+    IF v_rule = 'asset_event' THEN
+        CALL windrow_airflow_3.asset_event_close();
+    END IF;
+    IF v_rule = 'dag_version' THEN
+        CALL windrow_airflow_3.dag_version_close();
     END IF;
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_key;
     COMMIT;

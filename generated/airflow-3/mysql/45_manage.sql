@@ -54,8 +54,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.pause;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_airflow_3.pause(''month-end closing''); [body 987921b0e52a]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_airflow_3.pause(''month-end closing''); [body 95ad4aa277fb]'
 BEGIN
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     UPDATE windrow_airflow_3.control AS c
     SET c.paused = true,
@@ -69,8 +70,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.resume;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_airflow_3.resume(); [body c22f1bd950a8]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_airflow_3.resume(); [body 40297931ecd7]'
 BEGIN
+    CALL windrow_airflow_3.drop_shadows();
     UPDATE windrow_airflow_3.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
@@ -85,7 +87,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.count_orphans;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.count_orphans()
 SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 47df5c3ee501]'
+COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 544640ec5af5]'
 BEGIN
     DECLARE v_count bigint;
     DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_orphan;
@@ -94,6 +96,13 @@ BEGIN
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
     -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`asset_alias_asset_event` AS c
+    WHERE c.`event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('asset_alias_asset_event.event_id', v_count);
     SELECT COUNT(*)
     INTO v_count
     FROM `airflow`.`asset_partition_dag_run` AS c
@@ -110,6 +119,20 @@ BEGIN
     VALUES ('backfill_dag_run.dag_run_id', v_count);
     SELECT COUNT(*)
     INTO v_count
+    FROM `airflow`.`dag_code` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('dag_code.dag_version_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`dag_run` AS c
+    WHERE c.`created_dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`created_dag_version_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('dag_run.created_dag_version_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
     FROM `airflow`.`dag_run_note` AS c
     WHERE c.`dag_run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
@@ -124,11 +147,39 @@ BEGIN
     VALUES ('dagrun_asset_event.dag_run_id', v_count);
     SELECT COUNT(*)
     INTO v_count
+    FROM `airflow`.`dagrun_asset_event` AS c
+    WHERE c.`event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('dagrun_asset_event.event_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
     FROM `airflow`.`deadline` AS c
     WHERE c.`dagrun_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dagrun_id`);
     INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
     VALUES ('deadline.dagrun_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`deadline` AS c
+    WHERE c.`callback_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`callback` AS p WHERE p.`id` = c.`callback_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('deadline.callback_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`deadline` AS c
+    WHERE c.`deadline_alert_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` AS p WHERE p.`id` = c.`deadline_alert_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('deadline.deadline_alert_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`deadline_alert` AS c
+    WHERE c.`serialized_dag_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` AS p WHERE p.`id` = c.`serialized_dag_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('deadline_alert.serialized_dag_id', v_count);
     SELECT COUNT(*)
     INTO v_count
     FROM `airflow`.`hitl_detail` AS c
@@ -152,6 +203,13 @@ BEGIN
     VALUES ('partitioned_asset_key_log.asset_partition_dag_run_id', v_count);
     SELECT COUNT(*)
     INTO v_count
+    FROM `airflow`.`partitioned_asset_key_log` AS c
+    WHERE c.`asset_event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`asset_event_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('partitioned_asset_key_log.asset_event_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
     FROM `airflow`.`rendered_task_instance_fields` AS c
     WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
@@ -159,11 +217,25 @@ BEGIN
     VALUES ('rendered_task_instance_fields.dag_id, task_id, run_id, map_index', v_count);
     SELECT COUNT(*)
     INTO v_count
+    FROM `airflow`.`serialized_dag` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('serialized_dag.dag_version_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
     FROM `airflow`.`task_instance` AS c
     WHERE c.`dag_id` IS NOT NULL AND c.`run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`run_id` = c.`run_id`);
     INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
     VALUES ('task_instance.dag_id, run_id', v_count);
+    SELECT COUNT(*)
+    INTO v_count
+    FROM `airflow`.`task_instance` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
+    VALUES ('task_instance.dag_version_id', v_count);
     SELECT COUNT(*)
     INTO v_count
     FROM `airflow`.`task_instance_history` AS c
@@ -214,8 +286,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.orphans;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.orphans()
 SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_airflow_3.orphans(); [body c94d436eea7c]'
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_airflow_3.orphans(); [body a4ad9d231804]'
 BEGIN
+    CALL windrow_airflow_3.drop_shadows();
     CALL windrow_airflow_3.count_orphans();
     SELECT o.edge, o.orphans FROM windrow_airflow_3.work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE windrow_airflow_3.work_orphan;
@@ -227,11 +300,36 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 32f536597ab4]'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body 406374a56d02]'
 BEGIN
+    CALL windrow_airflow_3.arm_with('{}');
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.arm_with;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL windrow_airflow_3.arm_with(''{"until": "restart"}''); [body a0f33a765854]'
+BEGIN
+    DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    CALL windrow_airflow_3.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_airflow_3.not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL windrow_airflow_3.check_options(p_options, '["until"]');
+    CALL windrow_airflow_3.option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL windrow_airflow_3.refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE windrow_airflow_3.control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
     CALL windrow_airflow_3.server_identity(v_identity);
     CALL windrow_airflow_3.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_airflow_3.work_orphan AS o;
@@ -240,10 +338,23 @@ BEGIN
     SET c.armed = true,
         c.armed_by = USER(),
         c.armed_at = UTC_TIMESTAMP(6),
-        c.armed_rules = '["dag_runs", "tries", "task_state", "asset_state", "revoked_token", "log", "import_error", "job", "connection_test_request"]',
+        c.armed_rules = '["dag_runs", "tries", "task_state", "asset_state", "revoked_token", "log", "import_error", "job", "connection_test_request", "callback", "partition_log", "asset_event", "dag_version"]',
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL windrow_airflow_3.note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM windrow_airflow_3.run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE windrow_airflow_3.run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_airflow_3.refusal WHERE server > '';
 END$$
@@ -281,7 +392,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.hold_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.hold_document(IN p_rule varchar(64), IN p_key varchar(700), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One hold as a JSON document; NULL if there is none. [body cb2ea046a15b]'
+COMMENT 'One hold as a JSON document; NULL if there is none. [body 02de8c67f1ce]'
 BEGIN
     SET o_document = (
         SELECT CONCAT(
@@ -290,7 +401,8 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
             ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
             ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
         )
         FROM windrow_airflow_3.hold AS h
         WHERE h.rule = p_rule
@@ -304,7 +416,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 66a100af91b4]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 7f566f1f6681]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -316,6 +428,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_airflow_3.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
@@ -336,7 +449,7 @@ BEGIN
     END IF;
     IF v_rule = 'task_state' THEN
         SET v_default = 0;
-        SET v_minimum = 604800;
+        SET v_minimum = 0;
     END IF;
     IF v_rule = 'asset_state' THEN
         SET v_default = 1209600;
@@ -361,6 +474,22 @@ BEGIN
     IF v_rule = 'connection_test_request' THEN
         SET v_default = 2592000;
         SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'callback' THEN
+        SET v_default = 604800;
+        SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'partition_log' THEN
+        SET v_default = 604800;
+        SET v_minimum = 86400;
+    END IF;
+    IF v_rule = 'asset_event' THEN
+        SET v_default = 7776000;
+        SET v_minimum = 604800;
+    END IF;
+    IF v_rule = 'dag_version' THEN
+        SET v_default = 7776000;
+        SET v_minimum = 604800;
     END IF;
     SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM windrow_airflow_3.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
     IF v_retention < v_minimum THEN
@@ -387,12 +516,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.drop_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_airflow_3.drop_policy(''{"scope": "42"}''); [body 75f47817f76f]'
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_airflow_3.drop_policy(''{"scope": "42"}''); [body d7ea94a22f87]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
+    CALL windrow_airflow_3.drop_shadows();
     CALL windrow_airflow_3.check_options(p_options, '["rule", "scope"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
     CALL windrow_airflow_3.option_of(p_options, 'scope', v_scope);
@@ -406,154 +536,458 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.row_of_key;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 21fba803319b]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    IF p_rule = 'dag_runs' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`dag_run` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'dag_run', ': ', QUOTE(p_key)), 'a key is a value of dag_run.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'tries' THEN
+        SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 4 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'task_instance_history', ': ', QUOTE(p_key)), 'a key is a value of task_instance_history.task_instance_id');
+        END IF;
+        SELECT CAST(i.`task_instance_id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS i ON i.`task_instance_id` = r.k1
+        ORDER BY CAST(i.`task_instance_id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'task_state' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`task_state_store` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'task_state_store', ': ', QUOTE(p_key)), 'a key is a value of task_state_store.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`task_state_store` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'asset_state' THEN
+        IF JSON_VALID(p_key) THEN
+            IF JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = 2 THEN
+                SET v_readable = (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) REGEXP '^ *[+-]?[0-9]{1,40} *\\z' AND (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) REGEXP '.';
+            END IF;
+        END IF;
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`asset_id` AS k1, i.`key` AS k2 FROM `airflow`.`asset_state_store` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1, k2)
+                SELECT CAST(TRIM(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) AS DECIMAL(41)), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(JSON_ARRAY(r.k1, r.k2) AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'asset_state_store', ': ', QUOTE(p_key)), 'a key is a JSON array of asset_state_store.asset_id, asset_state_store.key');
+        END IF;
+        SELECT CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`asset_state_store` AS i ON i.`asset_id` = r.k1 AND i.`key` = r.k2
+        ORDER BY CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'revoked_token' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`jti` AS k1 FROM `airflow`.`revoked_token` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'revoked_token', ': ', QUOTE(p_key)), 'a key is a value of revoked_token.jti');
+        END IF;
+        SELECT CAST(i.`jti` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`revoked_token` AS i ON i.`jti` = r.k1
+        ORDER BY CAST(i.`jti` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'log' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`log` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'log', ': ', QUOTE(p_key)), 'a key is a value of log.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`log` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'import_error' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`import_error` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'import_error', ': ', QUOTE(p_key)), 'a key is a value of import_error.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`import_error` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'job' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`job` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'job', ': ', QUOTE(p_key)), 'a key is a value of job.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`job` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'connection_test_request' THEN
+        SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`connection_test_request` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 4 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'connection_test_request', ': ', QUOTE(p_key)), 'a key is a value of connection_test_request.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`connection_test_request` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'callback' THEN
+        SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`callback` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 4 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'callback', ': ', QUOTE(p_key)), 'a key is a value of callback.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`callback` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'partition_log' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'partitioned_asset_key_log', ': ', QUOTE(p_key)), 'a key is a value of partitioned_asset_key_log.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'asset_event' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`asset_event` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'asset_event', ': ', QUOTE(p_key)), 'a key is a value of asset_event.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+        CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `airflow`.`dag_version` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 4 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_airflow_3.work_hold (k1)
+                SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+            CALL windrow_airflow_3.refuse(CONCAT('not a key of ', 'dag_version', ': ', QUOTE(p_key)), 'a key is a value of dag_version.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_airflow_3.work_hold AS r
+        STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    END IF;
+    SET o_found = COALESCE(o_found, false);
+END$$
+DELIMITER ;
+
 -- set_hold, release_hold: families that must stay.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 7728728585e3]'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body bcf9732ae7c1]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
-    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
     DECLARE v_latch boolean;
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
-    CALL windrow_airflow_3.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL windrow_airflow_3.check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
-    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_key);
-    CALL windrow_airflow_3.check_key(v_rule, v_key);
     CALL windrow_airflow_3.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
         CALL windrow_airflow_3.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
     END IF;
     CALL windrow_airflow_3.option_of(p_options, 'until', v_text);
-    CALL windrow_airflow_3.instant(v_text, v_until);
+    CALL windrow_airflow_3.instant_of(v_text, v_until);
     IF v_text IS NOT NULL AND v_until IS NULL THEN
         CALL windrow_airflow_3.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
     END IF;
-    INSERT INTO windrow_airflow_3.hold (rule, `key`, reason, until, placed_by, placed_at)
-    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
-    ON DUPLICATE KEY UPDATE
-        reason = v_reason,
-        until = v_until,
-        placed_by = USER(),
-        placed_at = UTC_TIMESTAMP(6);
-    SELECT l.only_row INTO v_latch FROM windrow_airflow_3.latch AS l FOR UPDATE;
-    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
-    -- old snapshot of the caller has it.
-    IF v_rule = 'dag_runs' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `airflow`.`dag_run` AS i
-            STRAIGHT_JOIN windrow_airflow_3.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = CAST(h.`key` AS SIGNED)
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL windrow_airflow_3.refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
     END IF;
-    IF v_rule = 'tries' THEN
-        CALL windrow_airflow_3.tries_target(v_key);
-        SELECT COUNT(*) > 0
-        INTO v_exists
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        LOCK IN SHARE MODE;
-        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
+    CALL windrow_airflow_3.flag_of(p_options, 'even_if_absent', v_absent_too);
+    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
+    CALL windrow_airflow_3.row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO windrow_airflow_3.hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM windrow_airflow_3.latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL windrow_airflow_3.row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE windrow_airflow_3.hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM windrow_airflow_3.hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
     END IF;
-    IF v_rule = 'task_state' THEN
-        CALL windrow_airflow_3.task_state_target(v_key);
-        SELECT COUNT(*) > 0
-        INTO v_exists
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-        LOCK IN SHARE MODE;
-        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
-    END IF;
-    IF v_rule = 'asset_state' THEN
-        CALL windrow_airflow_3.asset_state_target(v_key);
-        SELECT COUNT(*) > 0
-        INTO v_exists
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        LOCK IN SHARE MODE;
-        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
-    END IF;
-    IF v_rule = 'revoked_token' THEN
-        CALL windrow_airflow_3.revoked_token_target(v_key);
-        SELECT COUNT(*) > 0
-        INTO v_exists
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-        LOCK IN SHARE MODE;
-        DROP TEMPORARY TABLE windrow_airflow_3.work_target;
-    END IF;
-    IF v_rule = 'log' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `airflow`.`log` AS i
-            STRAIGHT_JOIN windrow_airflow_3.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = CAST(h.`key` AS SIGNED)
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'import_error' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `airflow`.`import_error` AS i
-            STRAIGHT_JOIN windrow_airflow_3.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = CAST(h.`key` AS SIGNED)
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'job' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `airflow`.`job` AS i
-            STRAIGHT_JOIN windrow_airflow_3.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = CAST(h.`key` AS SIGNED)
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'connection_test_request' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `airflow`.`connection_test_request` AS i
-            STRAIGHT_JOIN windrow_airflow_3.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL windrow_airflow_3.refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL windrow_airflow_3.hold_document(v_rule, v_key, v_text);
-    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_airflow_3.release_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL windrow_airflow_3.release_hold(''{"key": 17}''); [body dfb01f0876e2]'
+COMMENT 'Releases a hold and answers it. Example: CALL windrow_airflow_3.release_hold(''{"key": 17}''); [body 4e409f729917]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
     DECLARE v_document longtext;
+    CALL windrow_airflow_3.drop_shadows();
     CALL windrow_airflow_3.check_options(p_options, '["rule", "key"]');
     CALL windrow_airflow_3.check_rule(p_options, v_rule);
-    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_key);
+    CALL windrow_airflow_3.key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
+    SET v_key = v_text;
     CALL windrow_airflow_3.hold_document(v_rule, LEFT(v_key, 700), v_document);
     IF v_document IS NULL THEN
-        CALL windrow_airflow_3.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table windrow_airflow_3.hold');
+        CALL windrow_airflow_3.row_of_key(v_rule, v_text, v_key, v_found);
+        CALL windrow_airflow_3.hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL windrow_airflow_3.refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), 'the holds are in table windrow_airflow_3.hold');
     END IF;
     DELETE FROM windrow_airflow_3.hold WHERE rule = v_rule AND `key` = v_key;
     SELECT v_document AS p_result;
@@ -565,7 +999,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.set_windows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_airflow_3.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_airflow_3.set_windows(''{"windows": "never"}''); [body 23dad81a6d93]'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_airflow_3.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_airflow_3.set_windows(''{"windows": "never"}''); [body 638a3089f25e]'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
@@ -585,6 +1019,7 @@ BEGIN
         ROLLBACK;
         RESIGNAL;
     END;
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_airflow_3.check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
@@ -652,15 +1087,16 @@ BEGIN
 END$$
 DELIMITER ;
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body a44f6f0ca742]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 620a7c6fbcdd]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
+    CALL windrow_airflow_3.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_airflow_3.artifact
@@ -677,12 +1113,25 @@ BEGIN
     ORDER BY a.artifact_id;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.named_artifacts;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body 053578378142]'
+BEGIN
+    CALL windrow_airflow_3.drop_shadows();
+    -- No rule of the spec names files.
+    SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false;
+
+END$$
+DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_airflow_3.finish_artifact;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
-COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body d77379212366]'
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 1ed5b3f5953e]'
 BEGIN
+    CALL windrow_airflow_3.drop_shadows();
     IF p_error IS NULL THEN
         DELETE FROM windrow_airflow_3.artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -713,7 +1162,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 20b6e686a2dc]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_airflow_3.verify(''{}''); [body 9e483f0861ea]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -856,11 +1305,27 @@ BEGIN
     INSERT INTO windrow_airflow_3.work_routine (name)
     VALUES
         ('arm'),
+        ('arm_with'),
+        ('asset_event_batch'),
+        ('asset_event_close'),
+        ('asset_event_doubt'),
+        ('asset_event_finish'),
+        ('asset_event_judge'),
+        ('asset_event_next'),
+        ('asset_event_open'),
+        ('asset_event_preview'),
+        ('asset_event_purge'),
+        ('asset_event_rows'),
+        ('asset_event_scope'),
+        ('asset_event_step'),
+        ('asset_event_undated'),
+        ('asset_event_work'),
         ('asset_state_batch'),
         ('asset_state_close'),
         ('asset_state_cutoff'),
         ('asset_state_finish'),
         ('asset_state_judge'),
+        ('asset_state_lock'),
         ('asset_state_next'),
         ('asset_state_open'),
         ('asset_state_preview'),
@@ -868,12 +1333,30 @@ BEGIN
         ('asset_state_step'),
         ('asset_state_target'),
         ('asset_state_work'),
+        ('callback_batch'),
+        ('callback_below'),
+        ('callback_close'),
+        ('callback_cutoff'),
+        ('callback_finish'),
+        ('callback_judge'),
+        ('callback_lock'),
+        ('callback_next'),
+        ('callback_open'),
+        ('callback_preview'),
+        ('callback_purge'),
+        ('callback_rows'),
+        ('callback_step'),
+        ('callback_target'),
+        ('callback_work'),
+        ('catalog_beside'),
+        ('catalog_now'),
+        ('catalog_shapes'),
+        ('check_catalog'),
         ('check_key'),
         ('check_options'),
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
-        ('check_stranger'),
         ('claim_artifacts'),
         ('connection_test_request_batch'),
         ('connection_test_request_close'),
@@ -905,7 +1388,22 @@ BEGIN
         ('dag_runs_step'),
         ('dag_runs_undated'),
         ('dag_runs_work'),
+        ('dag_version_batch'),
+        ('dag_version_close'),
+        ('dag_version_doubt'),
+        ('dag_version_finish'),
+        ('dag_version_judge'),
+        ('dag_version_next'),
+        ('dag_version_open'),
+        ('dag_version_preview'),
+        ('dag_version_purge'),
+        ('dag_version_rows'),
+        ('dag_version_scope'),
+        ('dag_version_step'),
+        ('dag_version_undated'),
+        ('dag_version_work'),
         ('drop_policy'),
+        ('drop_shadows'),
         ('finish_artifact'),
         ('flag_of'),
         ('held_back'),
@@ -925,7 +1423,7 @@ BEGIN
         ('import_error_window'),
         ('import_error_work'),
         ('in_window'),
-        ('instant'),
+        ('instant_of'),
         ('job_batch'),
         ('job_close'),
         ('job_count'),
@@ -940,6 +1438,7 @@ BEGIN
         ('job_undated'),
         ('job_window'),
         ('job_work'),
+        ('judge_catalog'),
         ('kept_back'),
         ('key_of'),
         ('log_batch'),
@@ -957,14 +1456,31 @@ BEGIN
         ('log_undated'),
         ('log_window'),
         ('log_work'),
+        ('look_again'),
+        ('named_artifacts'),
         ('next_batch'),
         ('not_ready'),
+        ('note_catalog'),
+        ('note_installed'),
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
         ('outlook'),
         ('outlook_document'),
         ('pace'),
+        ('partition_log_batch'),
+        ('partition_log_close'),
+        ('partition_log_cutoff'),
+        ('partition_log_finish'),
+        ('partition_log_judge'),
+        ('partition_log_lock'),
+        ('partition_log_next'),
+        ('partition_log_open'),
+        ('partition_log_preview'),
+        ('partition_log_purge'),
+        ('partition_log_step'),
+        ('partition_log_target'),
+        ('partition_log_work'),
         ('pause'),
         ('pause_document'),
         ('pause_rule'),
@@ -981,12 +1497,14 @@ BEGIN
         ('record_skips'),
         ('refuse'),
         ('release_hold'),
+        ('replaced'),
         ('resume'),
         ('resume_rule'),
         ('revoked_token_batch'),
         ('revoked_token_close'),
         ('revoked_token_finish'),
         ('revoked_token_judge'),
+        ('revoked_token_lock'),
         ('revoked_token_next'),
         ('revoked_token_open'),
         ('revoked_token_preview'),
@@ -994,6 +1512,7 @@ BEGIN
         ('revoked_token_step'),
         ('revoked_token_target'),
         ('revoked_token_work'),
+        ('row_of_key'),
         ('rule_paused'),
         ('run'),
         ('run_begin'),
@@ -1012,19 +1531,19 @@ BEGIN
         ('settle'),
         ('stranger'),
         ('strangers'),
+        ('take_tables'),
         ('tally_up'),
         ('task_state_batch'),
         ('task_state_close'),
-        ('task_state_cutoff'),
         ('task_state_finish'),
         ('task_state_judge'),
+        ('task_state_lock'),
         ('task_state_next'),
         ('task_state_open'),
         ('task_state_preview'),
         ('task_state_purge'),
         ('task_state_step'),
         ('task_state_target'),
-        ('task_state_undated'),
         ('task_state_work'),
         ('throttle'),
         ('tries_batch'),
@@ -1032,6 +1551,7 @@ BEGIN
         ('tries_close'),
         ('tries_finish'),
         ('tries_judge'),
+        ('tries_lock'),
         ('tries_next'),
         ('tries_open'),
         ('tries_preview'),
@@ -1040,8 +1560,10 @@ BEGIN
         ('tries_step'),
         ('tries_target'),
         ('tries_work'),
+        ('unaccounted'),
         ('unsettle'),
         ('verify'),
+        ('window_at'),
         ('window_state');
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -1061,7 +1583,12 @@ BEGIN
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN ('windrow_airflow_3_owner', CONCAT('windrow_airflow_3_owner', '@%'), CONCAT('windrow_airflow_3_owner', '@')), false) AS owned,
-            COALESCE(r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']'), false) AS body_known
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
         FROM windrow_airflow_3.work_routine AS w
         LEFT JOIN information_schema.routines AS r
             ON r.routine_schema = 'windrow_airflow_3'
@@ -1069,6 +1596,89 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_airflow_3.work_routine;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+            -- take any other for it.
+            SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_airflow_3'
+              AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+              AND NOT EXISTS (
+                  SELECT 1
+                  FROM information_schema.tables AS c
+                  WHERE c.table_schema = 'windrow_airflow_3'
+                    AND c.table_name = 'control'
+                    AND c.table_type = 'BASE TABLE'
+                    AND c.table_comment LIKE 'windrow: %'
+              )
+            UNION ALL
+            SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_airflow_3'
+              AND t.table_type = 'BASE TABLE'
+              AND t.engine <> 'InnoDB'
+            UNION ALL
+            SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+            FROM information_schema.triggers AS t
+            WHERE t.event_object_schema = 'windrow_airflow_3'
+            UNION ALL
+            SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_airflow_3'
+              AND v.definer NOT IN ('windrow_airflow_3_owner', CONCAT('windrow_airflow_3_owner', '@%'), CONCAT('windrow_airflow_3_owner', '@'), CURRENT_USER())
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_airflow_3'
+              AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER' ELSE v.security_type END
+            UNION ALL
+            SELECT 4, CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
+            FROM (
+                SELECT 'policy_dag_runs' AS name
+                UNION ALL
+                SELECT 'policy_tries' AS name
+                UNION ALL
+                SELECT 'policy_task_state' AS name
+                UNION ALL
+                SELECT 'policy_asset_state' AS name
+                UNION ALL
+                SELECT 'policy_revoked_token' AS name
+                UNION ALL
+                SELECT 'policy_log' AS name
+                UNION ALL
+                SELECT 'policy_import_error' AS name
+                UNION ALL
+                SELECT 'policy_job' AS name
+                UNION ALL
+                SELECT 'policy_connection_test_request' AS name
+                UNION ALL
+                SELECT 'policy_callback' AS name
+                UNION ALL
+                SELECT 'policy_partition_log' AS name
+                UNION ALL
+                SELECT 'policy_asset_event' AS name
+                UNION ALL
+                SELECT 'policy_dag_version' AS name
+                UNION ALL
+                SELECT 'there is no such setting'
+            ) AS w
+            LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = 'windrow_airflow_3' AND c.constraint_name = w.name
+            WHERE c.constraint_name IS NULL
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
 
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -1088,6 +1698,10 @@ BEGIN
                 COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
                 COALESCE(s.index_name = w.index_name, false) AS found
             FROM (
+                SELECT 'asset_event' AS table_name, 'windrow_asset_event_timestamp_id' AS index_name, 2 AS width, 1 AS place, 'timestamp' AS column_name
+                UNION ALL
+                SELECT 'asset_event' AS table_name, 'windrow_asset_event_timestamp_id' AS index_name, 2 AS width, 2 AS place, 'id' AS column_name
+                UNION ALL
                 SELECT 'asset_partition_dag_run' AS table_name, 'windrow_asset_partition_dag_run_created_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'created_dag_run_id' AS column_name
                 UNION ALL
                 SELECT 'backfill_dag_run' AS table_name, 'windrow_backfill_dag_run_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'dag_run_id' AS column_name
@@ -1100,23 +1714,53 @@ BEGIN
                 UNION ALL
                 SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
                 UNION ALL
-                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 1 AS place, 'dag_id' AS column_name
                 UNION ALL
-                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 2 AS place, 'run_after' AS column_name
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 2 AS place, 'run_type' AS column_name
                 UNION ALL
-                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 3 AS place, 'run_after' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 1 AS place, 'dag_id' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 2 AS place, 'run_type' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 3 AS place, 'logical_date' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 1 AS place, 'dag_id' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 2 AS place, 'run_type' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 3 AS place, 'partition_date' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 4 AS place, 'run_after' AS column_name
+                UNION ALL
+                SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 5 AS place, 'id' AS column_name
+                UNION ALL
+                SELECT 'dag_version' AS table_name, 'windrow_dag_version_created_at_id' AS index_name, 2 AS width, 1 AS place, 'created_at' AS column_name
+                UNION ALL
+                SELECT 'dag_version' AS table_name, 'windrow_dag_version_created_at_id' AS index_name, 2 AS width, 2 AS place, 'id' AS column_name
+                UNION ALL
+                SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
+                UNION ALL
+                SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 2 AS place, 'version_number' AS column_name
+                UNION ALL
+                SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
                 UNION ALL
                 SELECT 'deadline' AS table_name, 'windrow_deadline_dagrun_id' AS index_name, 1 AS width, 1 AS place, 'dagrun_id' AS column_name
+                UNION ALL
+                SELECT 'deadline' AS table_name, 'windrow_deadline_deadline_alert_id' AS index_name, 1 AS width, 1 AS place, 'deadline_alert_id' AS column_name
+                UNION ALL
+                SELECT 'deadline_alert' AS table_name, 'windrow_deadline_alert_serialized_dag_id' AS index_name, 1 AS width, 1 AS place, 'serialized_dag_id' AS column_name
                 UNION ALL
                 SELECT 'import_error' AS table_name, 'windrow_import_error_timestamp' AS index_name, 1 AS width, 1 AS place, 'timestamp' AS column_name
                 UNION ALL
                 SELECT 'job' AS table_name, 'windrow_job_latest_heartbeat' AS index_name, 1 AS width, 1 AS place, 'latest_heartbeat' AS column_name
                 UNION ALL
-                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'expires_at' AS column_name
-                UNION ALL
-                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'updated_at' AS column_name
-                UNION ALL
-                SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
+                SELECT 'partitioned_asset_key_log' AS table_name, 'windrow_partitioned_asset_key_log_asset_event_id' AS index_name, 1 AS width, 1 AS place, 'asset_event_id' AS column_name
             ) AS w
             LEFT JOIN information_schema.statistics AS s
                 ON s.table_schema = 'airflow'
@@ -1128,18 +1772,22 @@ BEGIN
         GROUP BY c.table_name, c.index_name
     ) AS n;
 
-    CALL windrow_airflow_3.strangers();
+    CALL windrow_airflow_3.strangers(true);
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT
-        5, 'reference', s.table_name,
-        IF(s.overruled, 'notice', 'violation'),
-        CONCAT(
-            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
-            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
-            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
-        )
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
     FROM windrow_airflow_3.work_stranger AS s;
     DROP TEMPORARY TABLE windrow_airflow_3.work_stranger;
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice', 'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES ON *.* TO `windrow_airflow_3_owner`'
+    FROM windrow_airflow_3.control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL windrow_airflow_3.unaccounted(v_error);
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM windrow_airflow_3.control AS c
+    WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -1149,7 +1797,7 @@ BEGIN
         UNION ALL
         SELECT 'tries' AS rule, 0 AS minimum
         UNION ALL
-        SELECT 'task_state' AS rule, 604800 AS minimum
+        SELECT 'task_state' AS rule, 0 AS minimum
         UNION ALL
         SELECT 'asset_state' AS rule, 604800 AS minimum
         UNION ALL
@@ -1162,6 +1810,14 @@ BEGIN
         SELECT 'job' AS rule, 604800 AS minimum
         UNION ALL
         SELECT 'connection_test_request' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'callback' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'partition_log' AS rule, 86400 AS minimum
+        UNION ALL
+        SELECT 'asset_event' AS rule, 604800 AS minimum
+        UNION ALL
+        SELECT 'dag_version' AS rule, 604800 AS minimum
     ) AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
 
     INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
@@ -1211,13 +1867,13 @@ BEGIN
     BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
-        CALL windrow_airflow_3.in_window(UTC_TIMESTAMP(6), v_hours);
+        CALL windrow_airflow_3.window_at(UTC_TIMESTAMP(6), v_hours);
         -- Whether a start of the next days falls in a window. Days of the month count as any.
         SELECT MAX(h.days) = '' INTO v_starts FROM windrow_airflow_3.open_hours AS h;
         SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
         WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
             IF MINUTE(v_minute) IN (37) THEN
-                CALL windrow_airflow_3.in_window(v_minute, v_starts);
+                CALL windrow_airflow_3.window_at(v_minute, v_starts);
             END IF;
             SET v_minute = v_minute + INTERVAL 1 MINUTE;
         END WHILE;

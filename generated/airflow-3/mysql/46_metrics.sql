@@ -14,7 +14,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.count_backlog;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.count_backlog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body a404292738b0]'
+COMMENT 'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body b2de146e1a82]'
 BEGIN
     DECLARE v_families bigint;
     DECLARE v_rows     double;
@@ -38,17 +38,62 @@ BEGIN
                         WHERE i.`dag_id` = p.scope
                           AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
                           AND i.`state` IN ('success', 'failed')
+                          -- The newest 1 of each dag_id, run_type stay.
+                          AND (
+                              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                              OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                              OR (i.`logical_date`, i.`id`) < (
+                                  SELECT n.`logical_date`, n.`id`
+                                  FROM `airflow`.`dag_run` AS n
+                                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                    AND n.`logical_date` IS NOT NULL
+                                    AND n.`run_type` IN ('scheduled', 'backfill')
+                                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                                  LIMIT 1
+                              )
+                          )
+                          -- The newest 1 of each dag_id, run_type stay.
+                          AND (
+                              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                              OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                                  SELECT n.`partition_date`, n.`run_after`, n.`id`
+                                  FROM `airflow`.`dag_run` AS n
+                                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                    AND n.`partition_date` IS NOT NULL
+                                    AND n.`run_after` IS NOT NULL
+                                    AND n.`run_type` IN ('scheduled', 'backfill')
+                                    AND n.`partition_key` IS NOT NULL
+                                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                                  LIMIT 1
+                              )
+                          )
+                          -- The newest 1 of each dag_id, run_type stay.
+                          AND (
+                              i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                              OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                              OR (i.`run_after`, i.`id`) < (
+                                  SELECT n.`run_after`, n.`id`
+                                  FROM `airflow`.`dag_run` AS n
+                                  WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                    AND n.`run_after` IS NOT NULL
+                                    AND n.`run_type` IN ('scheduled', 'backfill')
+                                    AND n.`partition_key` IS NOT NULL
+                                    AND n.`partition_date` IS NULL
+                                  ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                                  LIMIT 1
+                              )
+                          )
                           -- The newest 1 of each dag_id stay.
                           AND (
-                              i.`dag_id` IS NULL
-                              OR i.`run_after` IS NULL
-                              OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                              i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                              OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                               OR (i.`run_after`, i.`id`) < (
                                   SELECT n.`run_after`, n.`id`
                                   FROM `airflow`.`dag_run` AS n
                                   WHERE n.`dag_id` = i.`dag_id`
                                     AND n.`run_after` IS NOT NULL
-                                    AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                                    AND n.`run_type` = 'asset_triggered'
                                   ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                                   LIMIT 1
                               )
@@ -69,17 +114,62 @@ BEGIN
                   AND p.enabled
                   AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
                   AND i.`state` IN ('success', 'failed')
+                  -- The newest 1 of each dag_id, run_type stay.
+                  AND (
+                      i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                      OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                      OR (i.`logical_date`, i.`id`) < (
+                          SELECT n.`logical_date`, n.`id`
+                          FROM `airflow`.`dag_run` AS n
+                          WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                            AND n.`logical_date` IS NOT NULL
+                            AND n.`run_type` IN ('scheduled', 'backfill')
+                          ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                          LIMIT 1
+                      )
+                  )
+                  -- The newest 1 of each dag_id, run_type stay.
+                  AND (
+                      i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                      OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                      OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                          SELECT n.`partition_date`, n.`run_after`, n.`id`
+                          FROM `airflow`.`dag_run` AS n
+                          WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                            AND n.`partition_date` IS NOT NULL
+                            AND n.`run_after` IS NOT NULL
+                            AND n.`run_type` IN ('scheduled', 'backfill')
+                            AND n.`partition_key` IS NOT NULL
+                          ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                          LIMIT 1
+                      )
+                  )
+                  -- The newest 1 of each dag_id, run_type stay.
+                  AND (
+                      i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                      OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                      OR (i.`run_after`, i.`id`) < (
+                          SELECT n.`run_after`, n.`id`
+                          FROM `airflow`.`dag_run` AS n
+                          WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                            AND n.`run_after` IS NOT NULL
+                            AND n.`run_type` IN ('scheduled', 'backfill')
+                            AND n.`partition_key` IS NOT NULL
+                            AND n.`partition_date` IS NULL
+                          ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                          LIMIT 1
+                      )
+                  )
                   -- The newest 1 of each dag_id stay.
                   AND (
-                      i.`dag_id` IS NULL
-                      OR i.`run_after` IS NULL
-                      OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                      i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                      OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                       OR (i.`run_after`, i.`id`) < (
                           SELECT n.`run_after`, n.`id`
                           FROM `airflow`.`dag_run` AS n
                           WHERE n.`dag_id` = i.`dag_id`
                             AND n.`run_after` IS NOT NULL
-                            AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                            AND n.`run_type` = 'asset_triggered'
                           ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                           LIMIT 1
                       )
@@ -199,15 +289,6 @@ BEGIN
                     FROM `airflow`.`task_state_store` AS t
                     WHERE t.`expires_at` < NOW(6)
                     ORDER BY t.`expires_at`
-                    LIMIT 1000000
-                )
-                UNION ALL
-                (
-                    SELECT t.`updated_at` AS due
-                    FROM `airflow`.`task_state_store` AS t
-                    WHERE t.`expires_at` IS NULL
-                      AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
-                    ORDER BY t.`updated_at`
                     LIMIT 1000000
                 )
             ) AS n
@@ -540,6 +621,233 @@ BEGIN
         INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
         VALUES ('connection_test_request', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
     END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'callback') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`deadline` AS p1
+                                WHERE p1.`callback_id` = t.`id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`callback` AS t
+                    WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                    ORDER BY t.`id`
+                    LIMIT 1000000
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'callback'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'callback'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'callback' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'callback' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'callback'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('callback', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'partition_log') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`asset_partition_dag_run_id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                                WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`partitioned_asset_key_log` AS t
+                    ORDER BY t.`id`
+                    LIMIT 1000000
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'partition_log'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'partition_log'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'partition_log' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'partition_log' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'partition_log'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('partition_log', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'asset_event') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'asset_event' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`timestamp` AS ended
+                FROM `airflow`.`asset_event` AS i
+                WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                  AND i.`asset_id` IS NOT NULL
+                ORDER BY i.`timestamp`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'asset_event'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'asset_event'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_event' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'asset_event' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'asset_event'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('asset_event', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
+
+    IF EXISTS (SELECT 1 FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = p_run AND p.rule = 'dag_version') THEN
+        -- What is read goes through variables: INSERT ... SELECT would lock the rows of the application.
+        SELECT n.families
+        INTO v_families
+        FROM (
+            SELECT 'dag_version' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 1000000 AS complete
+            FROM (
+                SELECT i.`created_at` AS ended
+                FROM `airflow`.`dag_version` AS i
+                WHERE i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                  AND i.`version_number` IS NOT NULL
+                  -- The newest 1 of each dag_id stay.
+                  AND (
+                      i.`dag_id` IS NULL OR i.`version_number` IS NULL
+                      OR (i.`version_number`, i.`id`) < (
+                          SELECT n.`version_number`, n.`id`
+                          FROM `airflow`.`dag_version` AS n
+                          WHERE n.`dag_id` = i.`dag_id`
+                            AND n.`version_number` IS NOT NULL
+                          ORDER BY n.`dag_id` DESC, n.`version_number` DESC, n.`id` DESC
+                          LIMIT 1
+                      )
+                  )
+                ORDER BY i.`created_at`
+                LIMIT 1000000
+            ) AS n
+        ) AS n;
+        SELECT SUM(l.deleted_rows) / SUM(l.families)
+        INTO v_rows
+        FROM (
+            SELECT p.deleted_rows, p.families
+            FROM windrow_airflow_3.run_rule AS p
+            WHERE p.rule = 'dag_version'
+              AND p.families > 0
+              AND p.run_id > p_run - 1000
+            ORDER BY p.run_id DESC
+            LIMIT 5
+        ) AS l;
+        SELECT MIN(b.run_id)
+        INTO v_first
+        FROM windrow_airflow_3.run_backlog AS b
+        WHERE b.rule = 'dag_version'
+          AND b.counted_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND UTC_TIMESTAMP(6) - INTERVAL 1 SECOND;
+        SET v_before = (SELECT b.families FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_version' AND b.run_id = v_first),
+            v_hours = (SELECT TIMESTAMPDIFF(MICROSECOND, b.counted_at, UTC_TIMESTAMP(6)) / 3.6e9 FROM windrow_airflow_3.run_backlog AS b WHERE b.rule = 'dag_version' AND b.run_id = v_first);
+        IF GREATEST(v_families, v_before) >= 1000000 THEN
+            SET v_hours = NULL;
+        END IF;
+        SELECT COALESCE(SUM(p.families), 0)
+        INTO v_gone
+        FROM windrow_airflow_3.run_rule AS p
+        JOIN windrow_airflow_3.run AS r ON r.run_id = p.run_id
+        WHERE p.rule = 'dag_version'
+          AND p.run_id > v_first
+          AND NOT r.dry_run;
+        INSERT IGNORE INTO windrow_airflow_3.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+        VALUES ('dag_version', p_run, v_families, v_rows, GREATEST(v_families - v_before + v_gone, 0) / v_hours, v_gone / v_hours);
+    END IF;
 END$$
 DELIMITER ;
 
@@ -653,6 +961,58 @@ SELECT 'connection_test_request', (
     SELECT r.run_id
     FROM windrow_airflow_3.run AS r
     JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id AND p.rule = 'connection_test_request'
+    WHERE r.finished_at IS NOT NULL
+      AND r.`trigger` <> 'PURGE'
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM windrow_airflow_3.run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+UNION ALL
+SELECT 'callback', (
+    SELECT r.run_id
+    FROM windrow_airflow_3.run AS r
+    JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id AND p.rule = 'callback'
+    WHERE r.finished_at IS NOT NULL
+      AND r.`trigger` <> 'PURGE'
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM windrow_airflow_3.run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+UNION ALL
+SELECT 'partition_log', (
+    SELECT r.run_id
+    FROM windrow_airflow_3.run AS r
+    JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id AND p.rule = 'partition_log'
+    WHERE r.finished_at IS NOT NULL
+      AND r.`trigger` <> 'PURGE'
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM windrow_airflow_3.run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+UNION ALL
+SELECT 'asset_event', (
+    SELECT r.run_id
+    FROM windrow_airflow_3.run AS r
+    JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id AND p.rule = 'asset_event'
+    WHERE r.finished_at IS NOT NULL
+      AND r.`trigger` <> 'PURGE'
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM windrow_airflow_3.run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+UNION ALL
+SELECT 'dag_version', (
+    SELECT r.run_id
+    FROM windrow_airflow_3.run AS r
+    JOIN windrow_airflow_3.run_rule AS p ON p.run_id = r.run_id AND p.rule = 'dag_version'
     WHERE r.finished_at IS NOT NULL
       AND r.`trigger` <> 'PURGE'
       AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
@@ -782,6 +1142,58 @@ FROM (
     FROM windrow_airflow_3.last_look AS l
     JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
     WHERE l.rule = 'connection_test_request'
+) AS h
+UNION ALL
+SELECT
+    h.rule, h.reason, h.families, h.`key` AS sample_key,
+    NULL AS oldest_age_seconds,
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+    FROM windrow_airflow_3.last_look AS l
+    JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = 'callback'
+) AS h
+UNION ALL
+SELECT
+    h.rule, h.reason, h.families, h.`key` AS sample_key,
+    NULL AS oldest_age_seconds,
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+    FROM windrow_airflow_3.last_look AS l
+    JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = 'partition_log'
+) AS h
+UNION ALL
+SELECT
+    h.rule, h.reason, h.families, h.`key` AS sample_key,
+    (
+        SELECT TIMESTAMPDIFF(MICROSECOND, i.`timestamp`, NOW(6)) / 1e6
+        FROM `airflow`.`asset_event` AS i
+        WHERE i.`id` = CAST(h.`key` AS SIGNED)
+    ) AS oldest_age_seconds,
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+    FROM windrow_airflow_3.last_look AS l
+    JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = 'asset_event'
+) AS h
+UNION ALL
+SELECT
+    h.rule, h.reason, h.families, h.`key` AS sample_key,
+    (
+        SELECT TIMESTAMPDIFF(MICROSECOND, i.`created_at`, NOW(6)) / 1e6
+        FROM `airflow`.`dag_version` AS i
+        WHERE i.`id` = h.`key`
+    ) AS oldest_age_seconds,
+    h.run_id
+FROM (
+    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+    FROM windrow_airflow_3.last_look AS l
+    JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+    WHERE l.rule = 'dag_version'
 ) AS h;
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
@@ -819,17 +1231,62 @@ FROM (
                     WHERE i.`dag_id` = p.scope
                       AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
                       AND i.`state` IN ('success', 'failed')
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                          OR (i.`logical_date`, i.`id`) < (
+                              SELECT n.`logical_date`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`logical_date` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                          OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                              SELECT n.`partition_date`, n.`run_after`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`partition_date` IS NOT NULL
+                                AND n.`run_after` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                                AND n.`partition_key` IS NOT NULL
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                          OR (i.`run_after`, i.`id`) < (
+                              SELECT n.`run_after`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`run_after` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                                AND n.`partition_key` IS NOT NULL
+                                AND n.`partition_date` IS NULL
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
                       -- The newest 1 of each dag_id stay.
                       AND (
-                          i.`dag_id` IS NULL
-                          OR i.`run_after` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                          i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                           OR (i.`run_after`, i.`id`) < (
                               SELECT n.`run_after`, n.`id`
                               FROM `airflow`.`dag_run` AS n
                               WHERE n.`dag_id` = i.`dag_id`
                                 AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                                AND n.`run_type` = 'asset_triggered'
                               ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                               LIMIT 1
                           )
@@ -850,17 +1307,62 @@ FROM (
               AND p.enabled
               AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
               AND i.`state` IN ('success', 'failed')
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                  OR (i.`logical_date`, i.`id`) < (
+                      SELECT n.`logical_date`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`logical_date` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
+              )
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                  OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                      SELECT n.`partition_date`, n.`run_after`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`partition_date` IS NOT NULL
+                        AND n.`run_after` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                        AND n.`partition_key` IS NOT NULL
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
+              )
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                  OR (i.`run_after`, i.`id`) < (
+                      SELECT n.`run_after`, n.`id`
+                      FROM `airflow`.`dag_run` AS n
+                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                        AND n.`run_after` IS NOT NULL
+                        AND n.`run_type` IN ('scheduled', 'backfill')
+                        AND n.`partition_key` IS NOT NULL
+                        AND n.`partition_date` IS NULL
+                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
+              )
               -- The newest 1 of each dag_id stay.
               AND (
-                  i.`dag_id` IS NULL
-                  OR i.`run_after` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                  i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                  OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                   OR (i.`run_after`, i.`id`) < (
                       SELECT n.`run_after`, n.`id`
                       FROM `airflow`.`dag_run` AS n
                       WHERE n.`dag_id` = i.`dag_id`
                         AND n.`run_after` IS NOT NULL
-                        AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                        AND n.`run_type` = 'asset_triggered'
                       ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                       LIMIT 1
                   )
@@ -906,15 +1408,6 @@ FROM (
                 FROM `airflow`.`task_state_store` AS t
                 WHERE t.`expires_at` < NOW(6)
                 ORDER BY t.`expires_at`
-                LIMIT 10000
-            )
-            UNION ALL
-            (
-                SELECT t.`updated_at` AS due
-                FROM `airflow`.`task_state_store` AS t
-                WHERE t.`expires_at` IS NULL
-                  AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
-                ORDER BY t.`updated_at`
                 LIMIT 10000
             )
         ) AS n
@@ -991,6 +1484,85 @@ FROM (
             WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
               AND i.`state` IN ('success', 'failed')
             ORDER BY i.`updated_at`
+            LIMIT 10000
+        ) AS n
+        UNION ALL
+        SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+        FROM (
+            SELECT
+                t.`created_at` AS due,
+                (
+                    (
+                        t.`id` IS NOT NULL
+                        AND NOT EXISTS (
+                            SELECT 1 FROM `airflow`.`deadline` AS p1
+                            WHERE p1.`callback_id` = t.`id`
+                        )
+                    )
+                    AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                ) IS TRUE AS goes
+            FROM (
+                SELECT t.`id` AS k1
+                FROM `airflow`.`callback` AS t
+                WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                ORDER BY t.`id`
+                LIMIT 10000
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+        ) AS n
+        UNION ALL
+        SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+        FROM (
+            SELECT
+                t.`created_at` AS due,
+                (
+                    (
+                        t.`asset_partition_dag_run_id` IS NOT NULL
+                        AND NOT EXISTS (
+                            SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                            WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                        )
+                    )
+                    AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                ) IS TRUE AS goes
+            FROM (
+                SELECT t.`id` AS k1
+                FROM `airflow`.`partitioned_asset_key_log` AS t
+                ORDER BY t.`id`
+                LIMIT 10000
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+        ) AS n
+        UNION ALL
+        SELECT 'asset_event' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+        FROM (
+            SELECT i.`timestamp` AS ended
+            FROM `airflow`.`asset_event` AS i
+            WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+              AND i.`asset_id` IS NOT NULL
+            ORDER BY i.`timestamp`
+            LIMIT 10000
+        ) AS n
+        UNION ALL
+        SELECT 'dag_version' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+        FROM (
+            SELECT i.`created_at` AS ended
+            FROM `airflow`.`dag_version` AS i
+            WHERE i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+              AND i.`version_number` IS NOT NULL
+              -- The newest 1 of each dag_id stay.
+              AND (
+                  i.`dag_id` IS NULL OR i.`version_number` IS NULL
+                  OR (i.`version_number`, i.`id`) < (
+                      SELECT n.`version_number`, n.`id`
+                      FROM `airflow`.`dag_version` AS n
+                      WHERE n.`dag_id` = i.`dag_id`
+                        AND n.`version_number` IS NOT NULL
+                      ORDER BY n.`dag_id` DESC, n.`version_number` DESC, n.`id` DESC
+                      LIMIT 1
+                  )
+              )
+            ORDER BY i.`created_at`
             LIMIT 10000
         ) AS n
     ) AS d
@@ -1098,6 +1670,22 @@ UNION ALL
 SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'connection_test_request'), COUNT(*)
 FROM windrow_airflow_3.rule_pause AS p
 WHERE p.rule = 'connection_test_request'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'callback'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'callback'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'partition_log'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'partition_log'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'asset_event'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'asset_event'
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', 'dag_version'), COUNT(*)
+FROM windrow_airflow_3.rule_pause AS p
+WHERE p.rule = 'dag_version'
 UNION ALL
 SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
 FROM windrow_airflow_3.scheduling AS s
@@ -1289,6 +1877,58 @@ FROM (
         JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
         WHERE l.rule = 'connection_test_request'
     ) AS h
+    UNION ALL
+    SELECT
+        h.rule, h.reason, h.families, h.`key` AS sample_key,
+        NULL AS oldest_age_seconds,
+        h.run_id
+    FROM (
+        SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+        FROM windrow_airflow_3.last_look AS l
+        JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+        WHERE l.rule = 'callback'
+    ) AS h
+    UNION ALL
+    SELECT
+        h.rule, h.reason, h.families, h.`key` AS sample_key,
+        NULL AS oldest_age_seconds,
+        h.run_id
+    FROM (
+        SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+        FROM windrow_airflow_3.last_look AS l
+        JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+        WHERE l.rule = 'partition_log'
+    ) AS h
+    UNION ALL
+    SELECT
+        h.rule, h.reason, h.families, h.`key` AS sample_key,
+        (
+            SELECT TIMESTAMPDIFF(MICROSECOND, i.`timestamp`, NOW(6)) / 1e6
+            FROM `airflow`.`asset_event` AS i
+            WHERE i.`id` = CAST(h.`key` AS SIGNED)
+        ) AS oldest_age_seconds,
+        h.run_id
+    FROM (
+        SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+        FROM windrow_airflow_3.last_look AS l
+        JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+        WHERE l.rule = 'asset_event'
+    ) AS h
+    UNION ALL
+    SELECT
+        h.rule, h.reason, h.families, h.`key` AS sample_key,
+        (
+            SELECT TIMESTAMPDIFF(MICROSECOND, i.`created_at`, NOW(6)) / 1e6
+            FROM `airflow`.`dag_version` AS i
+            WHERE i.`id` = h.`key`
+        ) AS oldest_age_seconds,
+        h.run_id
+    FROM (
+        SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS `key`, s.run_id
+        FROM windrow_airflow_3.last_look AS l
+        JOIN windrow_airflow_3.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
+        WHERE l.rule = 'dag_version'
+    ) AS h
 ) AS u
 CROSS JOIN (SELECT 'windrow_skipped_families' AS name UNION ALL SELECT 'windrow_skipped_oldest_age_seconds') AS m
 WHERE m.name = 'windrow_skipped_families'
@@ -1338,17 +1978,62 @@ FROM (
                             WHERE i.`dag_id` = p.scope
                               AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
                               AND i.`state` IN ('success', 'failed')
+                              -- The newest 1 of each dag_id, run_type stay.
+                              AND (
+                                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                                  OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                                  OR (i.`logical_date`, i.`id`) < (
+                                      SELECT n.`logical_date`, n.`id`
+                                      FROM `airflow`.`dag_run` AS n
+                                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                        AND n.`logical_date` IS NOT NULL
+                                        AND n.`run_type` IN ('scheduled', 'backfill')
+                                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                                      LIMIT 1
+                                  )
+                              )
+                              -- The newest 1 of each dag_id, run_type stay.
+                              AND (
+                                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                                  OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                                      SELECT n.`partition_date`, n.`run_after`, n.`id`
+                                      FROM `airflow`.`dag_run` AS n
+                                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                        AND n.`partition_date` IS NOT NULL
+                                        AND n.`run_after` IS NOT NULL
+                                        AND n.`run_type` IN ('scheduled', 'backfill')
+                                        AND n.`partition_key` IS NOT NULL
+                                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                                      LIMIT 1
+                                  )
+                              )
+                              -- The newest 1 of each dag_id, run_type stay.
+                              AND (
+                                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                                  OR (i.`run_after`, i.`id`) < (
+                                      SELECT n.`run_after`, n.`id`
+                                      FROM `airflow`.`dag_run` AS n
+                                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                        AND n.`run_after` IS NOT NULL
+                                        AND n.`run_type` IN ('scheduled', 'backfill')
+                                        AND n.`partition_key` IS NOT NULL
+                                        AND n.`partition_date` IS NULL
+                                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                                      LIMIT 1
+                                  )
+                              )
                               -- The newest 1 of each dag_id stay.
                               AND (
-                                  i.`dag_id` IS NULL
-                                  OR i.`run_after` IS NULL
-                                  OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                                  i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                                  OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                                   OR (i.`run_after`, i.`id`) < (
                                       SELECT n.`run_after`, n.`id`
                                       FROM `airflow`.`dag_run` AS n
                                       WHERE n.`dag_id` = i.`dag_id`
                                         AND n.`run_after` IS NOT NULL
-                                        AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                                        AND n.`run_type` = 'asset_triggered'
                                       ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                                       LIMIT 1
                                   )
@@ -1369,17 +2054,62 @@ FROM (
                       AND p.enabled
                       AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
                       AND i.`state` IN ('success', 'failed')
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+                          OR (i.`logical_date`, i.`id`) < (
+                              SELECT n.`logical_date`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`logical_date` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+                          OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+                              SELECT n.`partition_date`, n.`run_after`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`partition_date` IS NOT NULL
+                                AND n.`run_after` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                                AND n.`partition_key` IS NOT NULL
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
+                      -- The newest 1 of each dag_id, run_type stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                          OR (i.`run_after`, i.`id`) < (
+                              SELECT n.`run_after`, n.`id`
+                              FROM `airflow`.`dag_run` AS n
+                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                                AND n.`run_after` IS NOT NULL
+                                AND n.`run_type` IN ('scheduled', 'backfill')
+                                AND n.`partition_key` IS NOT NULL
+                                AND n.`partition_date` IS NULL
+                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
                       -- The newest 1 of each dag_id stay.
                       AND (
-                          i.`dag_id` IS NULL
-                          OR i.`run_after` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                          i.`dag_id` IS NULL OR i.`run_after` IS NULL
+                          OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
                           OR (i.`run_after`, i.`id`) < (
                               SELECT n.`run_after`, n.`id`
                               FROM `airflow`.`dag_run` AS n
                               WHERE n.`dag_id` = i.`dag_id`
                                 AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                                AND n.`run_type` = 'asset_triggered'
                               ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
                               LIMIT 1
                           )
@@ -1425,15 +2155,6 @@ FROM (
                         FROM `airflow`.`task_state_store` AS t
                         WHERE t.`expires_at` < NOW(6)
                         ORDER BY t.`expires_at`
-                        LIMIT 10000
-                    )
-                    UNION ALL
-                    (
-                        SELECT t.`updated_at` AS due
-                        FROM `airflow`.`task_state_store` AS t
-                        WHERE t.`expires_at` IS NULL
-                          AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
-                        ORDER BY t.`updated_at`
                         LIMIT 10000
                     )
                 ) AS n
@@ -1510,6 +2231,85 @@ FROM (
                     WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
                       AND i.`state` IN ('success', 'failed')
                     ORDER BY i.`updated_at`
+                    LIMIT 10000
+                ) AS n
+                UNION ALL
+                SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+                FROM (
+                    SELECT
+                        t.`created_at` AS due,
+                        (
+                            (
+                                t.`id` IS NOT NULL
+                                AND NOT EXISTS (
+                                    SELECT 1 FROM `airflow`.`deadline` AS p1
+                                    WHERE p1.`callback_id` = t.`id`
+                                )
+                            )
+                            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                        ) IS TRUE AS goes
+                    FROM (
+                        SELECT t.`id` AS k1
+                        FROM `airflow`.`callback` AS t
+                        WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                        ORDER BY t.`id`
+                        LIMIT 10000
+                    ) AS r
+                    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+                ) AS n
+                UNION ALL
+                SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+                FROM (
+                    SELECT
+                        t.`created_at` AS due,
+                        (
+                            (
+                                t.`asset_partition_dag_run_id` IS NOT NULL
+                                AND NOT EXISTS (
+                                    SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                                    WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                                )
+                            )
+                            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                        ) IS TRUE AS goes
+                    FROM (
+                        SELECT t.`id` AS k1
+                        FROM `airflow`.`partitioned_asset_key_log` AS t
+                        ORDER BY t.`id`
+                        LIMIT 10000
+                    ) AS r
+                    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+                ) AS n
+                UNION ALL
+                SELECT 'asset_event' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+                FROM (
+                    SELECT i.`timestamp` AS ended
+                    FROM `airflow`.`asset_event` AS i
+                    WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                      AND i.`asset_id` IS NOT NULL
+                    ORDER BY i.`timestamp`
+                    LIMIT 10000
+                ) AS n
+                UNION ALL
+                SELECT 'dag_version' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+                FROM (
+                    SELECT i.`created_at` AS ended
+                    FROM `airflow`.`dag_version` AS i
+                    WHERE i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+                      AND i.`version_number` IS NOT NULL
+                      -- The newest 1 of each dag_id stay.
+                      AND (
+                          i.`dag_id` IS NULL OR i.`version_number` IS NULL
+                          OR (i.`version_number`, i.`id`) < (
+                              SELECT n.`version_number`, n.`id`
+                              FROM `airflow`.`dag_version` AS n
+                              WHERE n.`dag_id` = i.`dag_id`
+                                AND n.`version_number` IS NOT NULL
+                              ORDER BY n.`dag_id` DESC, n.`version_number` DESC, n.`id` DESC
+                              LIMIT 1
+                          )
+                      )
+                    ORDER BY i.`created_at`
                     LIMIT 10000
                 ) AS n
             ) AS d

@@ -11,7 +11,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.outlook_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.outlook_document(IN p_options longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What outlook() answers, in the caller''s transaction. [body 6fe86de872d8]'
+COMMENT 'What outlook() answers, in the caller''s transaction. [body 00a92b159899]'
 BEGIN
     DECLARE v_now      datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_then     datetime(6);
@@ -149,15 +149,6 @@ BEGIN
                     FROM `airflow`.`task_state_store` AS t
                     WHERE t.`expires_at` < NOW(6)
                     ORDER BY t.`expires_at`
-                    LIMIT v_limit
-                )
-                UNION ALL
-                (
-                    SELECT t.`updated_at` AS due
-                    FROM `airflow`.`task_state_store` AS t
-                    WHERE t.`expires_at` IS NULL
-                      AND t.`updated_at` < IF(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0) > 0, NOW(6) - INTERVAL (GREATEST(COALESCE((SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = 'task_state' AND s.name = 'fallback_retention'), 0), 604800) + 86400) SECOND, NULL)
-                    ORDER BY t.`updated_at`
                     LIMIT v_limit
                 )
             ) AS n
@@ -402,6 +393,175 @@ BEGIN
         SET v_rules = CONCAT(
             v_rules, IF(v_rules = '', '', ', '),
             '{"rule": ', JSON_QUOTE('connection_test_request'),
+            ', "families": ', v_families,
+            ', "complete": ', IF(v_complete, 'true', 'false'),
+            ', "parts": [', v_list,
+            '], "ahead": ', COALESCE(v_soon, 'null'),
+            '}'
+        );
+    END IF;
+    IF COALESCE(v_rule, 'callback') = 'callback' THEN
+        SET v_list = '', v_soon = NULL, v_least = NULL;
+        SELECT n.families, n.complete
+        INTO v_families, v_complete
+        FROM (
+            SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < v_limit AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`deadline` AS p1
+                                WHERE p1.`callback_id` = t.`id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`callback` AS t
+                    WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                    ORDER BY t.`id`
+                    LIMIT v_limit
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+            ) AS n
+        ) AS n;
+        SET v_rules = CONCAT(
+            v_rules, IF(v_rules = '', '', ', '),
+            '{"rule": ', JSON_QUOTE('callback'),
+            ', "families": ', v_families,
+            ', "complete": ', IF(v_complete, 'true', 'false'),
+            ', "parts": [', v_list,
+            '], "ahead": ', COALESCE(v_soon, 'null'),
+            '}'
+        );
+    END IF;
+    IF COALESCE(v_rule, 'partition_log') = 'partition_log' THEN
+        SET v_list = '', v_soon = NULL, v_least = NULL;
+        SELECT n.families, n.complete
+        INTO v_families, v_complete
+        FROM (
+            SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < v_limit AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`asset_partition_dag_run_id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                                WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`partitioned_asset_key_log` AS t
+                    ORDER BY t.`id`
+                    LIMIT v_limit
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+            ) AS n
+        ) AS n;
+        SET v_rules = CONCAT(
+            v_rules, IF(v_rules = '', '', ', '),
+            '{"rule": ', JSON_QUOTE('partition_log'),
+            ', "families": ', v_families,
+            ', "complete": ', IF(v_complete, 'true', 'false'),
+            ', "parts": [', v_list,
+            '], "ahead": ', COALESCE(v_soon, 'null'),
+            '}'
+        );
+    END IF;
+    IF COALESCE(v_rule, 'asset_event') = 'asset_event' THEN
+        SET v_list = '', v_soon = NULL, v_least = NULL;
+        CALL windrow_airflow_3.asset_event_open();
+        CALL windrow_airflow_3.asset_event_work();
+        CALL windrow_airflow_3.asset_event_scope(v_now, NULL, NULL);
+        CALL windrow_airflow_3.asset_event_next(v_limit);
+        SELECT
+            COALESCE(SUM(p.families), 0),
+            COALESCE(SUM(p.families), 0) < v_limit,
+            COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+        INTO v_families, v_complete, v_list
+        FROM (
+            SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
+            FROM (
+                SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * v_parts DIV COUNT(*) OVER () AS part
+                FROM windrow_airflow_3.work_root AS r
+            ) AS d
+            GROUP BY d.part
+        ) AS p;
+        -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+        SELECT MIN(s.cutoff) INTO v_least FROM windrow_airflow_3.work_scope AS s WHERE s.cutoff > '1970-01-01 00:00:01';
+        IF v_least IS NULL THEN
+            SET v_soon = 0;
+        ELSE
+            UPDATE windrow_airflow_3.work_cursor SET ended = v_least WHERE only_row = 1;
+            CALL windrow_airflow_3.asset_event_work();
+            CALL windrow_airflow_3.asset_event_scope(v_now, NULL, NULL);
+            CALL windrow_airflow_3.asset_event_next(v_limit);
+            SELECT COUNT(*) INTO v_soon FROM windrow_airflow_3.work_root AS r;
+            CALL windrow_airflow_3.asset_event_work();
+            CALL windrow_airflow_3.asset_event_scope(v_then, NULL, NULL);
+            CALL windrow_airflow_3.asset_event_next(v_limit);
+            SELECT COUNT(*) INTO v_later FROM windrow_airflow_3.work_root AS r;
+            SET v_soon = IF(GREATEST(v_soon, v_later) < v_limit, v_later - v_soon, NULL);
+        END IF;
+        CALL windrow_airflow_3.asset_event_close();
+        SET v_rules = CONCAT(
+            v_rules, IF(v_rules = '', '', ', '),
+            '{"rule": ', JSON_QUOTE('asset_event'),
+            ', "families": ', v_families,
+            ', "complete": ', IF(v_complete, 'true', 'false'),
+            ', "parts": [', v_list,
+            '], "ahead": ', COALESCE(v_soon, 'null'),
+            '}'
+        );
+    END IF;
+    IF COALESCE(v_rule, 'dag_version') = 'dag_version' THEN
+        SET v_list = '', v_soon = NULL, v_least = NULL;
+        CALL windrow_airflow_3.dag_version_open();
+        CALL windrow_airflow_3.dag_version_work();
+        CALL windrow_airflow_3.dag_version_scope(v_now, NULL, NULL);
+        CALL windrow_airflow_3.dag_version_next(v_limit);
+        SELECT
+            COALESCE(SUM(p.families), 0),
+            COALESCE(SUM(p.families), 0) < v_limit,
+            COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+        INTO v_families, v_complete, v_list
+        FROM (
+            SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
+            FROM (
+                SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * v_parts DIV COUNT(*) OVER () AS part
+                FROM windrow_airflow_3.work_root AS r
+            ) AS d
+            GROUP BY d.part
+        ) AS p;
+        -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+        SELECT MIN(s.cutoff) INTO v_least FROM windrow_airflow_3.work_scope AS s WHERE s.cutoff > '1970-01-01 00:00:01';
+        IF v_least IS NULL THEN
+            SET v_soon = 0;
+        ELSE
+            UPDATE windrow_airflow_3.work_cursor SET ended = v_least WHERE only_row = 1;
+            CALL windrow_airflow_3.dag_version_work();
+            CALL windrow_airflow_3.dag_version_scope(v_now, NULL, NULL);
+            CALL windrow_airflow_3.dag_version_next(v_limit);
+            SELECT COUNT(*) INTO v_soon FROM windrow_airflow_3.work_root AS r;
+            CALL windrow_airflow_3.dag_version_work();
+            CALL windrow_airflow_3.dag_version_scope(v_then, NULL, NULL);
+            CALL windrow_airflow_3.dag_version_next(v_limit);
+            SELECT COUNT(*) INTO v_later FROM windrow_airflow_3.work_root AS r;
+            SET v_soon = IF(GREATEST(v_soon, v_later) < v_limit, v_later - v_soon, NULL);
+        END IF;
+        CALL windrow_airflow_3.dag_version_close();
+        SET v_rules = CONCAT(
+            v_rules, IF(v_rules = '', '', ', '),
+            '{"rule": ', JSON_QUOTE('dag_version'),
             ', "families": ', v_families,
             ', "complete": ', IF(v_complete, 'true', 'false'),
             ', "parts": [', v_list,

@@ -12,15 +12,110 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 CREATE ROLE IF NOT EXISTS `windrow_airflow_3_operator`, `windrow_airflow_3_auditor`;
 GRANT `windrow_airflow_3_auditor` TO `windrow_airflow_3_operator`;
 
+-- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
+-- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_airflow_3_owner`')
+    FROM (
+        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        UNION ALL
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+    ) AS p
+    LEFT JOIN (
+        SELECT '`airflow`.`asset_alias_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`asset_state_store`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`backfill_dag_run`' AS name, '' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`airflow`.`callback`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`connection_test_request`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`dag_code`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`dag_run`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`dag_run_note`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`dag_version`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`dagrun_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`deadline`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`deadline_alert`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`hitl_detail`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`hitl_detail_history`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`import_error`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`job`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`log`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`partitioned_asset_key_log`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`rendered_task_instance_fields`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`revoked_token`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`serialized_dag`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_instance`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_instance_history`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_instance_note`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_map`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_reschedule`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`task_state_store`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`xcom`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`airflow`.`asset`', '', ''
+        UNION ALL
+        SELECT '`airflow`.`asset_active`', '', ''
+        UNION ALL
+        SELECT '`airflow`.`deadline`', '', ''
+        UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`', '', ''
+        UNION ALL
+        SELECT '', '', ''
+    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_airflow_3_owner'
+      AND p.table_schema <> 'windrow_airflow_3'
+      AND n.name IS NULL
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;
+
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
+GRANT SELECT, DELETE ON `airflow`.`asset_alias_asset_event` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`asset_event` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`asset_partition_dag_run` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`asset_state_store` TO `windrow_airflow_3_owner`;
 GRANT SELECT, UPDATE (`dag_run_id`) ON `airflow`.`backfill_dag_run` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`callback` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`connection_test_request` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`dag_code` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dag_run` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dag_run_note` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`dag_version` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`dagrun_asset_event` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`deadline` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`deadline_alert` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`hitl_detail` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`hitl_detail_history` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`import_error` TO `windrow_airflow_3_owner`;
@@ -29,6 +124,7 @@ GRANT SELECT, DELETE ON `airflow`.`log` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`partitioned_asset_key_log` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`rendered_task_instance_fields` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`revoked_token` TO `windrow_airflow_3_owner`;
+GRANT SELECT, DELETE ON `airflow`.`serialized_dag` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance_history` TO `windrow_airflow_3_owner`;
 GRANT SELECT, DELETE ON `airflow`.`task_instance_note` TO `windrow_airflow_3_owner`;
@@ -38,10 +134,32 @@ GRANT SELECT, DELETE ON `airflow`.`task_state_store` TO `windrow_airflow_3_owner
 GRANT SELECT, DELETE ON `airflow`.`xcom` TO `windrow_airflow_3_owner`;
 GRANT SELECT ON `airflow`.`asset` TO `windrow_airflow_3_owner`;
 GRANT SELECT ON `airflow`.`asset_active` TO `windrow_airflow_3_owner`;
+GRANT SELECT ON `airflow`.`deadline` TO `windrow_airflow_3_owner`;
+GRANT SELECT ON `airflow`.`asset_partition_dag_run` TO `windrow_airflow_3_owner`;
 
 -- Where who reads a view has his rights from a role, MySQL overlooks its definer's rights on single tables: the view
 -- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
 GRANT SELECT ON `airflow`.* TO `windrow_airflow_3_owner`;
+
+-- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
+-- row. Where who installs may not grant it, verify() says what is not seen.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 1, 'GRANT REFERENCES ON *.* TO `windrow_airflow_3_owner`', 'DO 0')
+    FROM information_schema.user_privileges AS u
+    WHERE u.privilege_type IN ('REFERENCES')
+      AND u.is_grantable = 'YES'
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Who was armed by what an earlier version looked at stays so.
+CALL windrow_airflow_3.server_identity(@windrow_identity);
+UPDATE windrow_airflow_3.control AS c
+SET c.server_identity = @windrow_identity
+WHERE c.only_row = true
+  AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_airflow_3');
 
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_airflow_3.* TO `windrow_airflow_3_auditor`;
@@ -59,6 +177,7 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.resume TO `windrow_airflow_3_operat
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.pause_rule TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.resume_rule TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.arm TO `windrow_airflow_3_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.arm_with TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_policy TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.drop_policy TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_hold TO `windrow_airflow_3_operator`;
@@ -66,4 +185,7 @@ GRANT EXECUTE ON PROCEDURE windrow_airflow_3.release_hold TO `windrow_airflow_3_
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_setting TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.set_windows TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.claim_artifacts TO `windrow_airflow_3_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_airflow_3.named_artifacts TO `windrow_airflow_3_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_airflow_3.finish_artifact TO `windrow_airflow_3_operator`;
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+CALL windrow_airflow_3.note_installed();

@@ -13,11 +13,11 @@ SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_airflow_3;
 
 SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`task_state_store` DROP INDEX `windrow_task_state_store_expires_at_updated_at_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`partitioned_asset_key_log` DROP INDEX `windrow_partitioned_asset_key_log_asset_event_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'airflow'
-      AND s.table_name = 'task_state_store'
-      AND s.index_name = 'windrow_task_state_store_expires_at_updated_at_id'
+      AND s.table_name = 'partitioned_asset_key_log'
+      AND s.index_name = 'windrow_partitioned_asset_key_log_asset_event_id'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -46,6 +46,28 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline_alert` DROP INDEX `windrow_deadline_alert_serialized_dag_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'deadline_alert'
+      AND s.index_name = 'windrow_deadline_alert_serialized_dag_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline` DROP INDEX `windrow_deadline_deadline_alert_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'deadline'
+      AND s.index_name = 'windrow_deadline_deadline_alert_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline` DROP INDEX `windrow_deadline_dagrun_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'airflow'
@@ -57,11 +79,55 @@ EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
 SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` DROP INDEX `windrow_dag_run_dag_id_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version` DROP INDEX `windrow_dag_version_dag_id_version_number_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'dag_version'
+      AND s.index_name = 'windrow_dag_version_dag_id_version_number_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version` DROP INDEX `windrow_dag_version_created_at_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'dag_version'
+      AND s.index_name = 'windrow_dag_version_created_at_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` DROP INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s
     WHERE s.table_schema = 'airflow'
       AND s.table_name = 'dag_run'
-      AND s.index_name = 'windrow_dag_run_dag_id_run_after_id'
+      AND s.index_name = 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` DROP INDEX `windrow_dag_run_dag_id_run_type_logical_date_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'dag_run'
+      AND s.index_name = 'windrow_dag_run_dag_id_run_type_logical_date_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` DROP INDEX `windrow_dag_run_dag_id_run_type_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'dag_run'
+      AND s.index_name = 'windrow_dag_run_dag_id_run_type_run_after_id'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -106,6 +172,17 @@ SET @windrow_statement = (
     WHERE s.table_schema = 'airflow'
       AND s.table_name = 'asset_partition_dag_run'
       AND s.index_name = 'windrow_asset_partition_dag_run_created_dag_run_id'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_event` DROP INDEX `windrow_asset_event_timestamp_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'airflow'
+      AND s.table_name = 'asset_event'
+      AND s.index_name = 'windrow_asset_event_timestamp_id'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

@@ -4,6 +4,11 @@
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
 FROM (
+    SELECT 'asset_alias_asset_event.event_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`asset_alias_asset_event` AS c
+    WHERE c.`event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`)
+    UNION ALL
     SELECT 'asset_partition_dag_run.created_dag_run_id' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`asset_partition_dag_run` AS c
     WHERE c.`created_dag_run_id` IS NOT NULL
@@ -13,6 +18,16 @@ FROM (
     FROM `airflow`.`backfill_dag_run` AS c
     WHERE c.`dag_run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`)
+    UNION ALL
+    SELECT 'dag_code.dag_version_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`dag_code` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`)
+    UNION ALL
+    SELECT 'dag_run.created_dag_version_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`dag_run` AS c
+    WHERE c.`created_dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`created_dag_version_id`)
     UNION ALL
     SELECT 'dag_run_note.dag_run_id' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`dag_run_note` AS c
@@ -24,10 +39,30 @@ FROM (
     WHERE c.`dag_run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`)
     UNION ALL
+    SELECT 'dagrun_asset_event.event_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`dagrun_asset_event` AS c
+    WHERE c.`event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`)
+    UNION ALL
     SELECT 'deadline.dagrun_id' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`deadline` AS c
     WHERE c.`dagrun_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dagrun_id`)
+    UNION ALL
+    SELECT 'deadline.callback_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`deadline` AS c
+    WHERE c.`callback_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`callback` AS p WHERE p.`id` = c.`callback_id`)
+    UNION ALL
+    SELECT 'deadline.deadline_alert_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`deadline` AS c
+    WHERE c.`deadline_alert_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` AS p WHERE p.`id` = c.`deadline_alert_id`)
+    UNION ALL
+    SELECT 'deadline_alert.serialized_dag_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`deadline_alert` AS c
+    WHERE c.`serialized_dag_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` AS p WHERE p.`id` = c.`serialized_dag_id`)
     UNION ALL
     SELECT 'hitl_detail.ti_id' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`hitl_detail` AS c
@@ -44,15 +79,30 @@ FROM (
     WHERE c.`asset_partition_dag_run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p WHERE p.`id` = c.`asset_partition_dag_run_id`)
     UNION ALL
+    SELECT 'partitioned_asset_key_log.asset_event_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`partitioned_asset_key_log` AS c
+    WHERE c.`asset_event_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`asset_event_id`)
+    UNION ALL
     SELECT 'rendered_task_instance_fields.dag_id, task_id, run_id, map_index' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`rendered_task_instance_fields` AS c
     WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`)
     UNION ALL
+    SELECT 'serialized_dag.dag_version_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`serialized_dag` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`)
+    UNION ALL
     SELECT 'task_instance.dag_id, run_id' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`task_instance` AS c
     WHERE c.`dag_id` IS NOT NULL AND c.`run_id` IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`run_id` = c.`run_id`)
+    UNION ALL
+    SELECT 'task_instance.dag_version_id' AS edge, COUNT(*) AS orphans
+    FROM `airflow`.`task_instance` AS c
+    WHERE c.`dag_version_id` IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`)
     UNION ALL
     SELECT 'task_instance_history.dag_id, task_id, run_id, map_index' AS edge, COUNT(*) AS orphans
     FROM `airflow`.`task_instance_history` AS c
@@ -97,6 +147,10 @@ FROM (
             COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
             COALESCE(s.index_name = w.index_name, false) AS found
         FROM (
+            SELECT 'asset_event' AS table_name, 'windrow_asset_event_timestamp_id' AS index_name, 2 AS width, 1 AS place, 'timestamp' AS column_name
+            UNION ALL
+            SELECT 'asset_event' AS table_name, 'windrow_asset_event_timestamp_id' AS index_name, 2 AS width, 2 AS place, 'id' AS column_name
+            UNION ALL
             SELECT 'asset_partition_dag_run' AS table_name, 'windrow_asset_partition_dag_run_created_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'created_dag_run_id' AS column_name
             UNION ALL
             SELECT 'backfill_dag_run' AS table_name, 'windrow_backfill_dag_run_dag_run_id' AS index_name, 1 AS width, 1 AS place, 'dag_run_id' AS column_name
@@ -109,23 +163,53 @@ FROM (
             UNION ALL
             SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_end_date_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
             UNION ALL
-            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 1 AS place, 'dag_id' AS column_name
             UNION ALL
-            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 2 AS place, 'run_after' AS column_name
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 2 AS place, 'run_type' AS column_name
             UNION ALL
-            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_after_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 3 AS place, 'run_after' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_run_after_id' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 1 AS place, 'dag_id' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 2 AS place, 'run_type' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 3 AS place, 'logical_date' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_logical_date_id' AS index_name, 4 AS width, 4 AS place, 'id' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 1 AS place, 'dag_id' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 2 AS place, 'run_type' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 3 AS place, 'partition_date' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 4 AS place, 'run_after' AS column_name
+            UNION ALL
+            SELECT 'dag_run' AS table_name, 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id' AS index_name, 5 AS width, 5 AS place, 'id' AS column_name
+            UNION ALL
+            SELECT 'dag_version' AS table_name, 'windrow_dag_version_created_at_id' AS index_name, 2 AS width, 1 AS place, 'created_at' AS column_name
+            UNION ALL
+            SELECT 'dag_version' AS table_name, 'windrow_dag_version_created_at_id' AS index_name, 2 AS width, 2 AS place, 'id' AS column_name
+            UNION ALL
+            SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 1 AS place, 'dag_id' AS column_name
+            UNION ALL
+            SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 2 AS place, 'version_number' AS column_name
+            UNION ALL
+            SELECT 'dag_version' AS table_name, 'windrow_dag_version_dag_id_version_number_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
             UNION ALL
             SELECT 'deadline' AS table_name, 'windrow_deadline_dagrun_id' AS index_name, 1 AS width, 1 AS place, 'dagrun_id' AS column_name
+            UNION ALL
+            SELECT 'deadline' AS table_name, 'windrow_deadline_deadline_alert_id' AS index_name, 1 AS width, 1 AS place, 'deadline_alert_id' AS column_name
+            UNION ALL
+            SELECT 'deadline_alert' AS table_name, 'windrow_deadline_alert_serialized_dag_id' AS index_name, 1 AS width, 1 AS place, 'serialized_dag_id' AS column_name
             UNION ALL
             SELECT 'import_error' AS table_name, 'windrow_import_error_timestamp' AS index_name, 1 AS width, 1 AS place, 'timestamp' AS column_name
             UNION ALL
             SELECT 'job' AS table_name, 'windrow_job_latest_heartbeat' AS index_name, 1 AS width, 1 AS place, 'latest_heartbeat' AS column_name
             UNION ALL
-            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 1 AS place, 'expires_at' AS column_name
-            UNION ALL
-            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 2 AS place, 'updated_at' AS column_name
-            UNION ALL
-            SELECT 'task_state_store' AS table_name, 'windrow_task_state_store_expires_at_updated_at_id' AS index_name, 3 AS width, 3 AS place, 'id' AS column_name
+            SELECT 'partitioned_asset_key_log' AS table_name, 'windrow_partitioned_asset_key_log_asset_event_id' AS index_name, 1 AS width, 1 AS place, 'asset_event_id' AS column_name
         ) AS w
         LEFT JOIN information_schema.statistics AS s
             ON s.table_schema = 'airflow'
@@ -243,5 +327,46 @@ SELECT
     COUNT(*) AS roots
 FROM `airflow`.`connection_test_request` AS i
 WHERE i.`state` IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- callback: rows of callback that name something which is gone, whether or not they may go.
+SELECT COUNT(*) AS n
+FROM `airflow`.`callback` AS t
+WHERE t.`state` IN ('scheduled', 'success', 'failed')
+  AND (
+      t.`id` IS NOT NULL
+      AND NOT EXISTS (
+          SELECT 1 FROM `airflow`.`deadline` AS p1
+          WHERE p1.`callback_id` = t.`id`
+      )
+  );
+
+-- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may go.
+SELECT COUNT(*) AS n
+FROM `airflow`.`partitioned_asset_key_log` AS t
+WHERE (
+      t.`asset_partition_dag_run_id` IS NOT NULL
+      AND NOT EXISTS (
+          SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+          WHERE p1.`id` = t.`asset_partition_dag_run_id`
+      )
+  );
+
+-- asset_event: final roots by age, whether or not their family may go.
+SELECT
+    DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`asset_event` AS i
+WHERE i.`asset_id` IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- dag_version: final roots by age, whether or not their family may go.
+SELECT
+    DATE_FORMAT(i.`created_at`, '%Y-%m') AS ended,
+    COUNT(*) AS roots
+FROM `airflow`.`dag_version` AS i
+WHERE i.`version_number` IS NOT NULL
 GROUP BY 1
 ORDER BY 1;

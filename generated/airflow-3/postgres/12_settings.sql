@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
@@ -83,8 +84,7 @@ FROM (
         (213, 'task_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
         (214, 'task_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (215, 'task_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (216, 'task_state', 'fallback_retention', 'seconds', 0, 0, 31557600000, '0 to 31557600000 seconds'),
-        (217, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (216, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (301, 'asset_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
         (302, 'asset_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
         (303, 'asset_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -180,7 +180,71 @@ FROM (
         (813, 'connection_test_request', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
         (814, 'connection_test_request', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
         (815, 'connection_test_request', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (816, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
+        (816, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (901, 'callback', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
+        (902, 'callback', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
+        (903, 'callback', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
+        (904, 'callback', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
+        (905, 'callback', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
+        (906, 'callback', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
+        (907, 'callback', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
+        (908, 'callback', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
+        (909, 'callback', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
+        (910, 'callback', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (911, 'callback', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (912, 'callback', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (913, 'callback', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (914, 'callback', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (915, 'callback', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (916, 'callback', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (1001, 'partition_log', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
+        (1002, 'partition_log', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
+        (1003, 'partition_log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
+        (1004, 'partition_log', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
+        (1005, 'partition_log', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
+        (1006, 'partition_log', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
+        (1007, 'partition_log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
+        (1008, 'partition_log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
+        (1009, 'partition_log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
+        (1010, 'partition_log', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (1011, 'partition_log', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (1012, 'partition_log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (1013, 'partition_log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (1014, 'partition_log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (1015, 'partition_log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (1016, 'partition_log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (1101, 'asset_event', 'batch_families', 'families', 1000, 1, 5000, '1 to 5000 families'),
+        (1102, 'asset_event', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
+        (1103, 'asset_event', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
+        (1104, 'asset_event', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
+        (1105, 'asset_event', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
+        (1106, 'asset_event', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
+        (1107, 'asset_event', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
+        (1108, 'asset_event', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
+        (1109, 'asset_event', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
+        (1110, 'asset_event', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (1111, 'asset_event', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (1112, 'asset_event', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (1113, 'asset_event', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (1114, 'asset_event', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (1115, 'asset_event', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (1116, 'asset_event', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (1201, 'dag_version', 'batch_families', 'families', 50, 1, 5000, '1 to 5000 families'),
+        (1202, 'dag_version', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
+        (1203, 'dag_version', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
+        (1204, 'dag_version', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
+        (1205, 'dag_version', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
+        (1206, 'dag_version', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
+        (1207, 'dag_version', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
+        (1208, 'dag_version', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
+        (1209, 'dag_version', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
+        (1210, 'dag_version', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (1211, 'dag_version', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (1212, 'dag_version', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (1213, 'dag_version', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (1214, 'dag_version', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (1215, 'dag_version', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (1216, 'dag_version', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
 ) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
 LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
 COMMENT ON VIEW windrow_airflow_3.settings IS
@@ -243,7 +307,6 @@ BEGIN
             WHEN 'task_state.max_replica_wal' THEN 0
             WHEN 'task_state.max_active_sessions' THEN 0
             WHEN 'task_state.max_old_snapshot' THEN 0
-            WHEN 'task_state.fallback_retention' THEN 0
             WHEN 'task_state.ledger_days' THEN 400
             WHEN 'asset_state.batch_rows' THEN 1000
             WHEN 'asset_state.run_families' THEN 1000000
@@ -341,12 +404,76 @@ BEGIN
             WHEN 'connection_test_request.max_active_sessions' THEN 0
             WHEN 'connection_test_request.max_old_snapshot' THEN 0
             WHEN 'connection_test_request.ledger_days' THEN 400
+            WHEN 'callback.batch_rows' THEN 1000
+            WHEN 'callback.run_families' THEN 1000000
+            WHEN 'callback.run_rows' THEN 0
+            WHEN 'callback.time_budget' THEN 1800
+            WHEN 'callback.lock_timeout' THEN 100
+            WHEN 'callback.retries' THEN 3
+            WHEN 'callback.target_batch' THEN 0
+            WHEN 'callback.rate' THEN 0
+            WHEN 'callback.nice' THEN 0
+            WHEN 'callback.back_off_max' THEN 1800
+            WHEN 'callback.suspend_after' THEN 5
+            WHEN 'callback.max_replica_lag' THEN 0
+            WHEN 'callback.max_replica_wal' THEN 0
+            WHEN 'callback.max_active_sessions' THEN 0
+            WHEN 'callback.max_old_snapshot' THEN 0
+            WHEN 'callback.ledger_days' THEN 400
+            WHEN 'partition_log.batch_rows' THEN 1000
+            WHEN 'partition_log.run_families' THEN 1000000
+            WHEN 'partition_log.run_rows' THEN 0
+            WHEN 'partition_log.time_budget' THEN 1800
+            WHEN 'partition_log.lock_timeout' THEN 100
+            WHEN 'partition_log.retries' THEN 3
+            WHEN 'partition_log.target_batch' THEN 0
+            WHEN 'partition_log.rate' THEN 0
+            WHEN 'partition_log.nice' THEN 0
+            WHEN 'partition_log.back_off_max' THEN 1800
+            WHEN 'partition_log.suspend_after' THEN 5
+            WHEN 'partition_log.max_replica_lag' THEN 0
+            WHEN 'partition_log.max_replica_wal' THEN 0
+            WHEN 'partition_log.max_active_sessions' THEN 0
+            WHEN 'partition_log.max_old_snapshot' THEN 0
+            WHEN 'partition_log.ledger_days' THEN 400
+            WHEN 'asset_event.batch_families' THEN 1000
+            WHEN 'asset_event.run_families' THEN 1000000
+            WHEN 'asset_event.run_rows' THEN 0
+            WHEN 'asset_event.time_budget' THEN 1800
+            WHEN 'asset_event.lock_timeout' THEN 100
+            WHEN 'asset_event.retries' THEN 3
+            WHEN 'asset_event.target_batch' THEN 0
+            WHEN 'asset_event.rate' THEN 0
+            WHEN 'asset_event.nice' THEN 0
+            WHEN 'asset_event.back_off_max' THEN 1800
+            WHEN 'asset_event.suspend_after' THEN 5
+            WHEN 'asset_event.max_replica_lag' THEN 0
+            WHEN 'asset_event.max_replica_wal' THEN 0
+            WHEN 'asset_event.max_active_sessions' THEN 0
+            WHEN 'asset_event.max_old_snapshot' THEN 0
+            WHEN 'asset_event.ledger_days' THEN 400
+            WHEN 'dag_version.batch_families' THEN 50
+            WHEN 'dag_version.run_families' THEN 1000000
+            WHEN 'dag_version.run_rows' THEN 0
+            WHEN 'dag_version.time_budget' THEN 1800
+            WHEN 'dag_version.lock_timeout' THEN 100
+            WHEN 'dag_version.retries' THEN 3
+            WHEN 'dag_version.target_batch' THEN 0
+            WHEN 'dag_version.rate' THEN 0
+            WHEN 'dag_version.nice' THEN 0
+            WHEN 'dag_version.back_off_max' THEN 1800
+            WHEN 'dag_version.suspend_after' THEN 5
+            WHEN 'dag_version.max_replica_lag' THEN 0
+            WHEN 'dag_version.max_replica_wal' THEN 0
+            WHEN 'dag_version.max_active_sessions' THEN 0
+            WHEN 'dag_version.max_old_snapshot' THEN 0
+            WHEN 'dag_version.ledger_days' THEN 400
         END
     );
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 691355e6d539]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 2c0a2a07f71e]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -373,10 +500,6 @@ BEGIN
             RAISE EXCEPTION '% is beyond its limits: %', NEW.name, NEW.value
                 USING ERRCODE = '22023', HINT = format('%s takes %s.', NEW.name, v_limit.takes);
         END IF;
-        IF NEW.rule = 'task_state' AND NEW.name = 'fallback_retention' AND NEW.value BETWEEN 1 AND 604800 - 1 THEN
-            RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule task_state', NEW.value
-                USING ERRCODE = '22023', HINT = 'The minimum is 604800 seconds (7 days); it stands in the spec. 0 turns the fallback off.';
-        END IF;
         NEW.changed_by := session_user;
         NEW.changed_at := clock_timestamp();
         RETURN NEW;
@@ -390,7 +513,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body b36fbc04749a]';
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 2d04007ba0c5]';
 DROP TRIGGER IF EXISTS check_setting ON windrow_airflow_3.setting;
 CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_airflow_3.setting
     FOR EACH ROW EXECUTE FUNCTION windrow_airflow_3.on_setting();
@@ -423,6 +546,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_airflow_3.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_airflow_3_owner', 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_airflow_3.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_airflow_3_owner" may; to make it longer is free.';
+        END IF;
         INSERT INTO windrow_airflow_3.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -432,4 +562,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 3b714ff2c7e3]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 0d6b3a3c2f23]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- asset_state_cutoff: before this instant, updated_at is long enough ago.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 1209600), 604800) + 3600));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_cutoff(timestamptz, bigint) IS
-    'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 3600 seconds before p_as_of. [body d2a409469c19]';
+    'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 3600 seconds before p_as_of. [body 432fb06a5a50]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -66,7 +67,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body aee3632b45fb]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 1feebb314320]';
 
 -- asset_state_judge: which of these rows go: those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -135,7 +136,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_judge(integer, integer[], text[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 7af39f94dd3b]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 3c6eacdd8a1c]';
 
 -- asset_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_batch(
@@ -171,7 +172,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     SELECT * INTO v_looked FROM windrow_airflow_3.asset_state_judge(p_pass, p_k1, p_k2, p_as_of, p_retention);
@@ -236,7 +237,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_batch(integer, integer[], text[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of asset_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; asset_state_step calls it. [body 0eb3b1e24cf0]';
+    'Deletes, in the caller''s transaction, those of the named rows of asset_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; asset_state_step calls it. [body e1df6a0d4f45]';
 
 -- asset_state_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_overdue(p_as_of timestamptz, p_limit bigint)
@@ -266,7 +267,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body 4a832c64e169]';
+    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body d27a6d46a443]';
 
 -- asset_state_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
@@ -322,10 +323,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('asset_state', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
@@ -342,6 +345,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.asset_state_batch(v_pass, v_next.o_k1, v_next.o_k2, v_run.as_of, v_retention);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -356,8 +360,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -420,7 +424,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 8ef427cf8ea6]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body a98daa9f8a10]';
 
 -- asset_state_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_purge(p_run bigint, p_key text)
@@ -451,7 +455,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('asset_state', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."asset_state_store" AS t WHERE t."asset_id" = v_k1 AND t."key" = v_k2 FOR UPDATE;
         SELECT * INTO v_judged FROM windrow_airflow_3.asset_state_judge(0, ARRAY[v_k1], ARRAY[v_k2], NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
@@ -474,6 +480,7 @@ BEGIN
             END IF;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -514,7 +521,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_purge(bigint, text) IS
-    'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 76e747d019b6]';
+    'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 6adfd8a34c33]';
 
 -- asset_state_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_preview(p_options jsonb, p_as_of timestamptz)
@@ -622,4 +629,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body c21badfd5e02]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body ad51a6bcfa13]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- connection_test_request_cutoff: what is due: rows older than the retention and the safety lag.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 86400) + 3600));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_cutoff(timestamptz, bigint) IS
-    'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body c93393eb5e51]';
+    'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body 181d4044b75f]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -59,7 +60,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of updated_at from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 51c62504e9f4]';
+    'The next window of updated_at from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 9a5e7efd5521]';
 
 -- connection_test_request_keep: what stays of a window, and why: families that are held.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_keep(
@@ -111,7 +112,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body b55a0f284eea]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body 534c38a1727a]';
 
 -- connection_test_request_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_batch(
@@ -141,7 +142,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, o_skip_keys, o_skip_reasons
@@ -187,7 +188,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body 067a515af77f]';
+    'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body ade776db7f7b]';
 
 -- connection_test_request_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_count(
@@ -234,7 +235,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 8b71cbfe2b03]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 25f6eaadfac5]';
 
 -- connection_test_request_undated: families without a updated_at; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_undated(p_as_of timestamptz, p_scope text)
@@ -252,7 +253,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_undated(timestamptz, text) IS
-    'Families without a updated_at. Reads only. [body c78cfb31a488]';
+    'Families without a updated_at. Reads only. [body e86c40675af1]';
 
 -- connection_test_request_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_overdue(p_as_of timestamptz, p_limit bigint)
@@ -273,7 +274,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest updated_at was, and whether these are all. Reads only. [body c3fce52d781c]';
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest updated_at was, and whether these are all. Reads only. [body 099060d0d378]';
 
 -- connection_test_request_strays: by table, rows that do not share the updated_at of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_strays()
@@ -290,7 +291,7 @@ AS $windrow$
     WHERE t."state" IN ('success', 'failed');
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 041b7c1656db]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 95f12d74ff44]';
 
 -- connection_test_request_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
@@ -342,10 +343,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('connection_test_request', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     SELECT w.o_from, w.o_to
     INTO v_from, v_to
@@ -363,6 +366,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.connection_test_request_batch(v_from, v_to, v_run.as_of);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -377,8 +381,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -451,7 +455,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 7b4d0991264e]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 523d4234ec0a]';
 
 -- connection_test_request_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_purge(p_run bigint, p_key text)
@@ -480,7 +484,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('connection_test_request', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."connection_test_request" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
         v_skipped := CASE
             WHEN NOT EXISTS (
@@ -502,6 +508,7 @@ BEGIN
             v_rows[1] := v_deleted;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -542,7 +549,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. Answers NULL or the reason why it stays. [body 0ef53c9fe6b5]';
+    'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. Answers NULL or the reason why it stays. [body 77b00d7149d3]';
 
 -- connection_test_request_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_preview(p_options jsonb, p_as_of timestamptz)
@@ -644,4 +651,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body a62dea43845e]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 48d27c09cb09]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy.
@@ -23,7 +24,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 2d410b93c518]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 0becac33610c]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -53,10 +54,10 @@ BEGIN
         FROM "public"."dag_run" AS n
         WHERE n."dag_id" = s.scope
           AND n."run_after" IS NOT NULL
-          AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+          AND n."run_type" = 'asset_triggered'
         ORDER BY n."run_after" DESC, n."id" DESC
         LIMIT 1
-    ) AS l ON true
+    ) AS l4 (by_1, key) ON true
     CROSS JOIN LATERAL (
         SELECT i."id", coalesce(i."end_date", i."updated_at") AS ended
         FROM "public"."dag_run" AS i
@@ -64,12 +65,57 @@ BEGIN
           AND coalesce(i."end_date", i."updated_at") < s.cutoff
           AND (coalesce(i."end_date", i."updated_at"), i."id") > (p_after_time, p_after_key)
           AND i."state" IN ('success', 'failed')
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
+              OR (i."logical_date", i."id") < (
+                  SELECT n."logical_date", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."logical_date" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                  ORDER BY n."logical_date" DESC, n."id" DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
+              OR (i."partition_date", i."run_after", i."id") < (
+                  SELECT n."partition_date", n."run_after", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."partition_date" IS NOT NULL
+                    AND n."run_after" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                    AND n."partition_key" IS NOT NULL
+                  ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                  LIMIT 1
+              )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
+              OR (i."run_after", i."id") < (
+                  SELECT n."run_after", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."run_after" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                    AND n."partition_key" IS NOT NULL
+                    AND n."partition_date" IS NULL
+                  ORDER BY n."run_after" DESC, n."id" DESC
+                  LIMIT 1
+              )
+          )
           -- The newest 1 of each dag_id stay.
           AND (
-              i."dag_id" IS NULL
-              OR i."run_after" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
-              OR (i."run_after", i."id") < (l."run_after", l."id")
+              i."dag_id" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" = 'asset_triggered') IS NOT TRUE
+              OR (i."run_after", i."id") < (l4.by_1, l4.key)
           )
         ORDER BY coalesce(i."end_date", i."updated_at"), i."id"
         LIMIT p_limit
@@ -79,7 +125,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_next(timestamptz, bigint, text, timestamptz, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; dag_runs_judge decides. [body 221f6a249c49]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; dag_runs_judge decides. [body 04f239f60a10]';
 
 -- dag_runs_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -240,61 +286,248 @@ BEGIN
     );
     -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
     IF p_lock AND NOT p_purge THEN
-        v_newest := ARRAY(
+        v_newest := v_newest || ARRAY(
             WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per, i."run_after" AS by
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1
                 FROM "public"."dag_run" AS i
                 WHERE i."id" = ANY (v_id)
                   AND i."dag_id" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                  AND i."run_type" IS NOT NULL
+                  AND i."logical_date" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
             ), last AS MATERIALIZED (
-                -- Once for each dag_id, and not for every row.
-                SELECT g.per, l.by, l.key
-                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."logical_date", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                      AND n."logical_date" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                    ORDER BY n."logical_date" DESC, n."id" DESC
+                    LIMIT 1
+                    FOR KEY SHARE SKIP LOCKED
+                ) AS l (by_1, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+        );
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_type" IS NOT NULL
+                  AND i."partition_date" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
+                  AND i."partition_key" IS NOT NULL
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.by_2, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."partition_date", n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                      AND n."partition_date" IS NOT NULL
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                      AND n."partition_key" IS NOT NULL
+                    ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                    FOR KEY SHARE SKIP LOCKED
+                ) AS l (by_1, by_2, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
+        );
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_type" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
+                  AND i."partition_key" IS NOT NULL
+                  AND i."partition_date" IS NULL
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
                 CROSS JOIN LATERAL (
                     SELECT n."run_after", n."id"
                     FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
                       AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                      AND n."partition_key" IS NOT NULL
+                      AND n."partition_date" IS NULL
                     ORDER BY n."run_after" DESC, n."id" DESC
                     LIMIT 1
                     FOR KEY SHARE SKIP LOCKED
-                ) AS l (by, key)
+                ) AS l (by_1, key)
             )
             SELECT c.key::integer
             FROM counted AS c
-            LEFT JOIN last AS l ON l.per = c.per
-            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
         );
-    ELSIF NOT p_purge THEN
-        v_newest := ARRAY(
+        v_newest := v_newest || ARRAY(
             WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per, i."run_after" AS by
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1
                 FROM "public"."dag_run" AS i
                 WHERE i."id" = ANY (v_id)
                   AND i."dag_id" IS NOT NULL
                   AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                  AND i."run_type" = 'asset_triggered'
             ), last AS MATERIALIZED (
                 -- Once for each dag_id, and not for every row.
-                SELECT g.per, l.by, l.key
-                FROM (SELECT DISTINCT c.per FROM counted AS c) AS g
+                SELECT g.per_1, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
                 CROSS JOIN LATERAL (
                     SELECT n."run_after", n."id"
                     FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per
+                    WHERE n."dag_id" = g.per_1
                       AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                      AND n."run_type" = 'asset_triggered'
                     ORDER BY n."run_after" DESC, n."id" DESC
                     LIMIT 1
-                ) AS l (by, key)
+                    FOR KEY SHARE SKIP LOCKED
+                ) AS l (by_1, key)
             )
             SELECT c.key::integer
             FROM counted AS c
-            LEFT JOIN last AS l ON l.per = c.per
-            WHERE ((c.by, c.key) < (l.by, l.key)) IS NOT TRUE
+            LEFT JOIN last AS l ON l.per_1 = c.per_1
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+        );
+    ELSIF NOT p_purge THEN
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_type" IS NOT NULL
+                  AND i."logical_date" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."logical_date", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                      AND n."logical_date" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                    ORDER BY n."logical_date" DESC, n."id" DESC
+                    LIMIT 1
+                ) AS l (by_1, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+        );
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_type" IS NOT NULL
+                  AND i."partition_date" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
+                  AND i."partition_key" IS NOT NULL
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.by_2, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."partition_date", n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                      AND n."partition_date" IS NOT NULL
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                      AND n."partition_key" IS NOT NULL
+                    ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                ) AS l (by_1, by_2, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
+        );
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_type" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" IN ('scheduled', 'backfill')
+                  AND i."partition_key" IS NOT NULL
+                  AND i."partition_date" IS NULL
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, run_type, and not for every row.
+                SELECT g.per_1, g.per_2, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" IN ('scheduled', 'backfill')
+                      AND n."partition_key" IS NOT NULL
+                      AND n."partition_date" IS NULL
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                ) AS l (by_1, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+        );
+        v_newest := v_newest || ARRAY(
+            WITH counted AS MATERIALIZED (
+                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1
+                FROM "public"."dag_run" AS i
+                WHERE i."id" = ANY (v_id)
+                  AND i."dag_id" IS NOT NULL
+                  AND i."run_after" IS NOT NULL
+                  AND i."run_type" = 'asset_triggered'
+            ), last AS MATERIALIZED (
+                -- Once for each dag_id, and not for every row.
+                SELECT g.per_1, l.by_1, l.key
+                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
+                CROSS JOIN LATERAL (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = g.per_1
+                      AND n."run_after" IS NOT NULL
+                      AND n."run_type" = 'asset_triggered'
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                ) AS l (by_1, key)
+            )
+            SELECT c.key::integer
+            FROM counted AS c
+            LEFT JOIN last AS l ON l.per_1 = c.per_1
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
         );
     END IF;
     v_doubt := v_doubt || v_newest;
@@ -411,7 +644,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_judge(integer[], timestamptz, bigint, text, boolean, boolean, integer[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body d830af3f5fba]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 4b6cf904ea2f]';
 
 -- dag_runs_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_rows(p_members integer[])
@@ -520,7 +753,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_rows(integer[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. Reads only. [body 5726dcc009a9]';
+    'Rows by table that belong to the given members, in the order of deletion: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. Reads only. [body 29e043fb5fdf]';
 
 -- dag_runs_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_batch(
@@ -566,7 +799,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -939,7 +1172,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body 073b85e9b8c2]';
+    'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body cdf33e326066]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)
@@ -958,7 +1191,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_undated(timestamptz, text) IS
-    'Roots that are final but have no end_date or updated_at, so that no retention can ever be reached. Reads only. [body 8b6e92b4152d]';
+    'Roots that are final but have no end_date or updated_at, so that no retention can ever be reached. Reads only. [body df5bd5d85f79]';
 
 -- dag_runs_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -1013,10 +1246,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_runs', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -1051,6 +1286,7 @@ BEGIN
             false,
             v_progress.gone::integer[]
         );
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -1065,8 +1301,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1130,7 +1366,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body ca59622a4b62]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f4d2a7d2c530]';
 
 -- dag_runs_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_preview(p_options jsonb, p_as_of timestamptz)
@@ -1271,17 +1507,62 @@ BEGIN
             FROM "public"."dag_run" AS i
             WHERE coalesce(i."end_date", i."updated_at") < v_default
               AND i."state" IN ('success', 'failed')
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
+                  OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
+                  OR (i."logical_date", i."id") < (
+                      SELECT n."logical_date", n."id"
+                      FROM "public"."dag_run" AS n
+                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                        AND n."logical_date" IS NOT NULL
+                        AND n."run_type" IN ('scheduled', 'backfill')
+                      ORDER BY n."logical_date" DESC, n."id" DESC
+                      LIMIT 1
+                  )
+              )
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
+                  OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
+                  OR (i."partition_date", i."run_after", i."id") < (
+                      SELECT n."partition_date", n."run_after", n."id"
+                      FROM "public"."dag_run" AS n
+                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                        AND n."partition_date" IS NOT NULL
+                        AND n."run_after" IS NOT NULL
+                        AND n."run_type" IN ('scheduled', 'backfill')
+                        AND n."partition_key" IS NOT NULL
+                      ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                      LIMIT 1
+                  )
+              )
+              -- The newest 1 of each dag_id, run_type stay.
+              AND (
+                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
+                  OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
+                  OR (i."run_after", i."id") < (
+                      SELECT n."run_after", n."id"
+                      FROM "public"."dag_run" AS n
+                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                        AND n."run_after" IS NOT NULL
+                        AND n."run_type" IN ('scheduled', 'backfill')
+                        AND n."partition_key" IS NOT NULL
+                        AND n."partition_date" IS NULL
+                      ORDER BY n."run_after" DESC, n."id" DESC
+                      LIMIT 1
+                  )
+              )
               -- The newest 1 of each dag_id stay.
               AND (
-                  i."dag_id" IS NULL
-                  OR i."run_after" IS NULL
-                  OR (i."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')) IS NOT TRUE
+                  i."dag_id" IS NULL OR i."run_after" IS NULL
+                  OR (i."run_type" = 'asset_triggered') IS NOT TRUE
                   OR (i."run_after", i."id") < (
                       SELECT n."run_after", n."id"
                       FROM "public"."dag_run" AS n
                       WHERE n."dag_id" = i."dag_id"
                         AND n."run_after" IS NOT NULL
-                        AND n."run_type" IN ('scheduled', 'backfill', 'asset_triggered', 'asset_materialization', 'operator_triggered')
+                        AND n."run_type" = 'asset_triggered'
                       ORDER BY n."run_after" DESC, n."id" DESC
                       LIMIT 1
                   )
@@ -1301,4 +1582,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body aa60f02a83e8]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1160965b1db7]';
+RESET ROLE;

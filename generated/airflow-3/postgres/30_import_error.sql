@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- import_error_cutoff: what is due: rows older than the retention and the safety lag.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_cutoff(timestamptz, bigint) IS
-    'Rows with a timestamp before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body ba49b7eda99f]';
+    'Rows with a timestamp before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body 7e4eccd543df]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -59,7 +60,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of timestamp from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 79c04283ca23]';
+    'The next window of timestamp from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body f1a41371c315]';
 
 -- import_error_keep: what stays of a window, and why: families that are held.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_keep(
@@ -110,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of import_error in it first. [body 589184a258d8]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of import_error in it first. [body 01041b08ae71]';
 
 -- import_error_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_batch(
@@ -140,7 +141,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, o_skip_keys, o_skip_reasons
@@ -184,7 +185,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what import_error_keep does not keep of the window from p_from to p_to: import_error. No transaction control, so it can be rolled back; import_error_step calls it. [body 8289ae5dacd3]';
+    'Deletes, in the caller''s transaction, what import_error_keep does not keep of the window from p_from to p_to: import_error. No transaction control, so it can be rolled back; import_error_step calls it. [body 64b7b6e56c5d]';
 
 -- import_error_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_count(
@@ -229,7 +230,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 064a9238d6e4]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 78bd9435d853]';
 
 -- import_error_undated: families without a timestamp; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_undated(p_as_of timestamptz, p_scope text)
@@ -246,7 +247,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_undated(timestamptz, text) IS
-    'Families without a timestamp. Reads only. [body d6635b9e2823]';
+    'Families without a timestamp. Reads only. [body 3104bfb7b522]';
 
 -- import_error_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_overdue(p_as_of timestamptz, p_limit bigint)
@@ -266,7 +267,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp was, and whether these are all. Reads only. [body fe175096822c]';
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp was, and whether these are all. Reads only. [body db6b3b9792d6]';
 
 -- import_error_strays: by table, rows that do not share the timestamp of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_strays()
@@ -282,7 +283,7 @@ AS $windrow$
     FROM "public"."import_error" AS t;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body a6c22d5969bf]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 6cc6b7ccfa3a]';
 
 -- import_error_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
@@ -334,10 +335,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('import_error', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     SELECT w.o_from, w.o_to
     INTO v_from, v_to
@@ -355,6 +358,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.import_error_batch(v_from, v_to, v_run.as_of);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -369,8 +373,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -442,7 +446,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body c3ef9d4895a3]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body a72cb36c3eb8]';
 
 -- import_error_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_purge(p_run bigint, p_key text)
@@ -471,7 +475,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('import_error', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."import_error" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
         v_skipped := CASE
             WHEN NOT EXISTS (
@@ -492,6 +498,7 @@ BEGIN
             v_rows[1] := v_deleted;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -532,7 +539,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their timestamp, if the family is unheld. Answers NULL or the reason why it stays. [body 57fa2762c970]';
+    'Deletes the rows that name this root, whatever their timestamp, if the family is unheld. Answers NULL or the reason why it stays. [body 28334e35760a]';
 
 -- import_error_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_preview(p_options jsonb, p_as_of timestamptz)
@@ -634,4 +641,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 916a831352f5]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ff1ef96b14fb]';
+RESET ROLE;

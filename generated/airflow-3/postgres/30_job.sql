@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- job_cutoff: what is due: rows older than the retention and the safety lag.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_cutoff(timestamptz, bigint) IS
-    'Rows with a latest_heartbeat before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body ba49b7eda99f]';
+    'Rows with a latest_heartbeat before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body 7e4eccd543df]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -59,7 +60,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of latest_heartbeat from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 3f3b4c0bde52]';
+    'The next window of latest_heartbeat from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body f23a324de2ab]';
 
 -- job_keep: what stays of a window, and why: families that are held.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_keep(
@@ -111,7 +112,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body 298032422f8f]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body b1ab3033e713]';
 
 -- job_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_batch(
@@ -141,7 +142,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, o_skip_keys, o_skip_reasons
@@ -187,7 +188,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what job_keep does not keep of the window from p_from to p_to: job. No transaction control, so it can be rolled back; job_step calls it. [body 7c4e0726dc03]';
+    'Deletes, in the caller''s transaction, what job_keep does not keep of the window from p_from to p_to: job. No transaction control, so it can be rolled back; job_step calls it. [body 37fff8027744]';
 
 -- job_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_count(
@@ -234,7 +235,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 66d99b2e8b04]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 38f95b9a4fbb]';
 
 -- job_undated: families without a latest_heartbeat; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_undated(p_as_of timestamptz, p_scope text)
@@ -252,7 +253,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_undated(timestamptz, text) IS
-    'Families without a latest_heartbeat. Reads only. [body b53eb4c80707]';
+    'Families without a latest_heartbeat. Reads only. [body 6d3908b0ef7a]';
 
 -- job_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_overdue(p_as_of timestamptz, p_limit bigint)
@@ -273,7 +274,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest latest_heartbeat was, and whether these are all. Reads only. [body 0231626fd5f9]';
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest latest_heartbeat was, and whether these are all. Reads only. [body 9428d8845ef9]';
 
 -- job_strays: by table, rows that do not share the latest_heartbeat of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_strays()
@@ -290,7 +291,7 @@ AS $windrow$
     WHERE t."state" IN ('success', 'failed');
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 3b2d41b43f94]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ece251909481]';
 
 -- job_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
@@ -342,10 +343,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('job', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     SELECT w.o_from, w.o_to
     INTO v_from, v_to
@@ -363,6 +366,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.job_batch(v_from, v_to, v_run.as_of);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -377,8 +381,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -451,7 +455,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body b91095be7528]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 1d5d3e5c3276]';
 
 -- job_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_purge(p_run bigint, p_key text)
@@ -480,7 +484,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('job', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."job" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
         v_skipped := CASE
             WHEN NOT EXISTS (
@@ -502,6 +508,7 @@ BEGIN
             v_rows[1] := v_deleted;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -542,7 +549,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. Answers NULL or the reason why it stays. [body 54b4c7bfb759]';
+    'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. Answers NULL or the reason why it stays. [body bda9f25329c6]';
 
 -- job_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_preview(p_options jsonb, p_as_of timestamptz)
@@ -644,4 +651,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 0901253e6121]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body d1463e0d201f]';
+RESET ROLE;

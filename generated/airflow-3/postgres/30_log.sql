@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- log_cutoff: what is due: rows older than the retention and the safety lag.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_cutoff(timestamptz, bigint) IS
-    'Rows with a dttm before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body ba49b7eda99f]';
+    'Rows with a dttm before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body 7e4eccd543df]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -59,7 +60,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of dttm from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 8210e109f441]';
+    'The next window of dttm from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body c4ed2ffb94e5]';
 
 -- log_keep: what stays of a window, and why: families that are held.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_keep(
@@ -110,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of log in it first. [body e33b62e027d2]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of log in it first. [body ab46f056485b]';
 
 -- log_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_batch(
@@ -140,7 +141,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, o_skip_keys, o_skip_reasons
@@ -184,7 +185,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_batch(timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what log_keep does not keep of the window from p_from to p_to: log. No transaction control, so it can be rolled back; log_step calls it. [body 79a513437cff]';
+    'Deletes, in the caller''s transaction, what log_keep does not keep of the window from p_from to p_to: log. No transaction control, so it can be rolled back; log_step calls it. [body 52ce79e9d399]';
 
 -- log_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_count(
@@ -229,7 +230,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body cf455ce4b987]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 68bc92af18ab]';
 
 -- log_undated: families without a dttm; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_undated(p_as_of timestamptz, p_scope text)
@@ -246,7 +247,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_undated(timestamptz, text) IS
-    'Families without a dttm. Reads only. [body e6a825e923b3]';
+    'Families without a dttm. Reads only. [body 20fc013742ee]';
 
 -- log_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_overdue(p_as_of timestamptz, p_limit bigint)
@@ -266,7 +267,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest dttm was, and whether these are all. Reads only. [body 699565ec3419]';
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest dttm was, and whether these are all. Reads only. [body 0e681b2a5552]';
 
 -- log_strays: by table, rows that do not share the dttm of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_strays()
@@ -282,7 +283,7 @@ AS $windrow$
     FROM "public"."log" AS t;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 85a9081731e6]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 24e1bad56001]';
 
 -- log_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
@@ -334,10 +335,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('log', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     SELECT w.o_from, w.o_to
     INTO v_from, v_to
@@ -355,6 +358,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.log_batch(v_from, v_to, v_run.as_of);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -369,8 +373,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -442,7 +446,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body cc9e6b30eebc]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 38b478e959d2]';
 
 -- log_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_purge(p_run bigint, p_key text)
@@ -471,7 +475,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('log', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."log" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
         v_skipped := CASE
             WHEN NOT EXISTS (
@@ -492,6 +498,7 @@ BEGIN
             v_rows[1] := v_deleted;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -532,7 +539,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their dttm, if the family is unheld. Answers NULL or the reason why it stays. [body eb4baf9fc436]';
+    'Deletes the rows that name this root, whatever their dttm, if the family is unheld. Answers NULL or the reason why it stays. [body 1fd84c7e79a6]';
 
 -- log_preview: the windows of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_preview(p_options jsonb, p_as_of timestamptz)
@@ -634,4 +641,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 681c39cd1935]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 30d55d0b5034]';
+RESET ROLE;

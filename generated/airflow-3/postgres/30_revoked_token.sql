@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -55,7 +56,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body d2b8c45fa2ce]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body ef223e698784]';
 
 -- revoked_token_judge: which of these rows go: those whose exp has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -114,7 +115,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_judge(integer, text[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body e9e6ab0ed678]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body fb6b9d300d67]';
 
 -- revoked_token_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_batch(
@@ -148,7 +149,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     SELECT * INTO v_looked FROM windrow_airflow_3.revoked_token_judge(p_pass, p_k1, p_as_of, p_retention);
@@ -205,7 +206,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_batch(integer, text[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of revoked_token that go, each looked at again under its lock. No transaction control, so it can be rolled back; revoked_token_step calls it. [body cdb746da1521]';
+    'Deletes, in the caller''s transaction, those of the named rows of revoked_token that go, each looked at again under its lock. No transaction control, so it can be rolled back; revoked_token_step calls it. [body 2dc4103fdb36]';
 
 -- revoked_token_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_overdue(p_as_of timestamptz, p_limit bigint)
@@ -226,7 +227,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body e6bbf429ab3c]';
+    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 05796c10aca3]';
 
 -- revoked_token_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
@@ -282,10 +283,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('revoked_token', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
@@ -302,6 +305,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.revoked_token_batch(v_pass, v_next.o_k1, v_run.as_of, v_retention);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -316,8 +320,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -380,7 +384,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 0571bc6af079]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 72661802d352]';
 
 -- revoked_token_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_purge(p_run bigint, p_key text)
@@ -410,7 +414,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('revoked_token', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."revoked_token" AS t WHERE t."jti" = v_k1 FOR UPDATE;
         SELECT * INTO v_judged FROM windrow_airflow_3.revoked_token_judge(0, ARRAY[v_k1], NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
@@ -425,6 +431,7 @@ BEGIN
             END IF;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -465,7 +472,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_purge(bigint, text) IS
-    'Deletes the named row of revoked_token, whatever its exp, unless it is held. Answers NULL or the reason why it stays. [body e5bed826ba64]';
+    'Deletes the named row of revoked_token, whatever its exp, unless it is held. Answers NULL or the reason why it stays. [body 30cdb99ba482]';
 
 -- revoked_token_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_preview(p_options jsonb, p_as_of timestamptz)
@@ -573,4 +580,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body e8dffbda0d8d]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body ad5a15a51c9f]';
+RESET ROLE;

@@ -3,26 +3,13 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
-
--- task_state_cutoff: before this instant, updated_at is long enough ago.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamptz
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    -- A retention of nothing turns the fallback off: no cutoff, and no option of a run turns it on.
-    SELECT CASE WHEN s.seconds > 0 THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, s.seconds), 604800) + 86400)) END
-    FROM (SELECT windrow_airflow_3.setting_of('task_state', 'fallback_retention') AS seconds) AS s;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_cutoff(timestamptz, bigint) IS
-    'Rows whose updated_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. NULL where the setting fallback_retention is 0. [body 61d76379d5c6]';
+SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 -- task_state_next: the next rows of task_state_store behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose expires_at has passed.
--- Pass 2, fallback: rows without one, a retention after their updated_at.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_next(
     p_pass      integer,
     p_after     text[],
@@ -46,10 +33,7 @@ AS $windrow$
 DECLARE
     v_1_1 timestamptz;
     v_1_2 integer;
-    v_2_1 timestamptz;
-    v_2_2 integer;
     v_now timestamptz := p_as_of;
-    v_cutoff timestamptz := windrow_airflow_3.task_state_cutoff(p_as_of, p_retention);
 BEGIN
     IF p_pass = 1 THEN
         v_1_1 := coalesce(p_after[1], '-infinity');
@@ -68,31 +52,13 @@ BEGIN
             ORDER BY t."expires_at", t."id"
             LIMIT p_rows
         ) AS n;
-    ELSIF p_pass = 2 THEN
-        v_2_1 := coalesce(p_after[1], '-infinity');
-        v_2_2 := coalesce(p_after[2], '-2147483648');
-        SELECT
-            count(*),
-            ARRAY[(array_agg(n.c2::text ORDER BY n.c2, n.k1))[count(*)], (array_agg(n.k1::text ORDER BY n.c2, n.k1))[count(*)]],
-            array_agg(n.k1 ORDER BY n.c2, n.k1)
-        INTO o_count, o_after, o_k1
-        FROM (
-            SELECT t."updated_at" AS c2, t."id" AS k1
-            FROM "public"."task_state_store" AS t
-            WHERE (t."updated_at", t."id") >= (v_2_1, v_2_2)
-              AND (p_after IS NULL OR (t."updated_at", t."id") <> (v_2_1, v_2_2))
-              AND t."expires_at" IS NULL
-              AND t."updated_at" < v_cutoff
-            ORDER BY t."updated_at", t."id"
-            LIMIT p_rows
-        ) AS n;
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 981cf0b8ca06]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 2966b8510a9e]';
 
--- task_state_judge: which of these rows go: those whose expires_at has passed, and those that have none and whose updated_at is long enough ago.
+-- task_state_judge: which of these rows go: those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_judge(
     p_pass      integer,
@@ -128,7 +94,6 @@ DECLARE
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
     v_now timestamptz := p_as_of;
-    v_cutoff timestamptz := windrow_airflow_3.task_state_cutoff(p_as_of, p_retention);
 BEGIN
     SELECT
         coalesce(array_agg(j.k1 ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
@@ -142,7 +107,7 @@ BEGIN
             k.position,
             t."id" AS k1,
             (t."id")::text AS key,
-            CASE p_pass WHEN 2 THEN t."updated_at" ELSE t."expires_at" END AS due,
+            t."expires_at" AS due,
             CASE
                 WHEN t."id" IN (SELECT unnest(v_held)) THEN 'HELD'
                 WHEN v_above AND EXISTS (
@@ -157,13 +122,12 @@ BEGIN
         WHERE (
               p_as_of IS NULL
               OR p_pass = 1 AND t."expires_at" < v_now
-              OR p_pass = 2 AND t."expires_at" IS NULL AND t."updated_at" < v_cutoff
           )
     ) AS j;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_judge(integer, integer[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body d90aa91de73e]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body f38b7747454e]';
 
 -- task_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_batch(
@@ -197,7 +161,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     SELECT * INTO v_looked FROM windrow_airflow_3.task_state_judge(p_pass, p_k1, p_as_of, p_retention);
@@ -254,26 +218,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_batch(integer, integer[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of task_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; task_state_step calls it. [body ca1cb906317e]';
-
--- task_state_undated: rows that have neither expires_at nor updated_at; they can never become due.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_undated(p_as_of timestamptz, p_scope text)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT (t."id")::text
-        FROM "public"."task_state_store" AS t
-        WHERE t."expires_at" IS NULL
-          AND t."updated_at" IS NULL
-          AND windrow_airflow_3.task_state_cutoff(p_as_of, NULL) IS NOT NULL
-        ORDER BY t."id"
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_undated(timestamptz, text) IS
-    'Rows that have neither expires_at nor updated_at, as long as the fallback is on. Reads only. [body 59a2cb1801fa]';
+    'Deletes, in the caller''s transaction, those of the named rows of task_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; task_state_step calls it. [body a74ec83928e2]';
 
 -- task_state_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_overdue(p_as_of timestamptz, p_limit bigint)
@@ -291,19 +236,10 @@ AS $windrow$
             ORDER BY t."expires_at"
             LIMIT p_limit
         )
-        UNION ALL
-        (
-            SELECT t."updated_at" AS due
-            FROM "public"."task_state_store" AS t
-            WHERE t."expires_at" IS NULL
-              AND t."updated_at" < windrow_airflow_3.task_state_cutoff(p_as_of, NULL)
-            ORDER BY t."updated_at"
-            LIMIT p_limit
-        )
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 8e4bb6554838]';
+    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 3eb873e04790]';
 
 -- task_state_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
@@ -359,10 +295,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('task_state', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
@@ -370,7 +308,7 @@ BEGIN
     LOOP
         SELECT * INTO v_next FROM windrow_airflow_3.task_state_next(v_pass, v_after, v_take, v_run.as_of, v_retention);
         EXIT WHEN v_next.o_count > 0;
-        IF v_pass = 2 THEN
+        IF v_pass = 1 THEN
             RETURN 'nothing left';
         END IF;
         v_pass := v_pass + 1;
@@ -379,6 +317,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.task_state_batch(v_pass, v_next.o_k1, v_run.as_of, v_retention);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -393,8 +332,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -448,7 +387,7 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.rule = 'task_state';
     IF v_batch.o_families > 0 THEN
-        PERFORM windrow_airflow_3.record_pass(p_run, 'task_state', CASE v_pass WHEN 1 THEN 'expired' ELSE 'fallback' END, v_batch.o_families, v_batch.o_samples);
+        PERFORM windrow_airflow_3.record_pass(p_run, 'task_state', 'expired', v_batch.o_families, v_batch.o_samples);
     END IF;
     IF cardinality(v_batch.o_skip_keys) > 0 THEN
         PERFORM windrow_airflow_3.record_skips(p_run, 'task_state', v_batch.o_skip_keys, v_batch.o_skip_reasons);
@@ -457,7 +396,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f1201ac1b3b0]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body c1eaf73d2fea]';
 
 -- task_state_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_purge(p_run bigint, p_key text)
@@ -487,7 +426,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('task_state', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."task_state_store" AS t WHERE t."id" = v_k1 FOR UPDATE;
         SELECT * INTO v_judged FROM windrow_airflow_3.task_state_judge(0, ARRAY[v_k1], NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
@@ -502,6 +443,7 @@ BEGIN
             END IF;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -542,7 +484,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_purge(bigint, text) IS
-    'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. Answers NULL or the reason why it stays. [body 647aa4f693f8]';
+    'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. Answers NULL or the reason why it stays. [body 989176b2d980]';
 
 -- task_state_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_preview(p_options jsonb, p_as_of timestamptz)
@@ -578,14 +520,12 @@ DECLARE
     v_more      boolean := false;
     v_speed     numeric;
 BEGIN
-    v_keys := windrow_airflow_3.task_state_undated(p_as_of, NULL);
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
         SELECT * INTO v_next FROM windrow_airflow_3.task_state_next(v_pass, v_after, greatest(least(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
         v_more := v_next.o_count > 0 AND v_families >= v_limit;
         IF v_next.o_count = 0 OR v_more THEN
-            v_passes := v_passes || json_build_object('pass', CASE v_pass WHEN 1 THEN 'expired' ELSE 'fallback' END, 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
-            EXIT WHEN v_more OR v_pass = 2;
+            v_passes := v_passes || json_build_object('pass', 'expired', 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
+            EXIT WHEN v_more OR v_pass = 1;
             v_pass := v_pass + 1;
             v_after := NULL;
             v_here := 0;
@@ -652,4 +592,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body c5a311c2edc9]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 15177f62f491]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -64,7 +65,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body eef84d724720]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body c69f9574a2d4]';
 
 -- tries_judge: which of these rows go: all but the newest 3 of each group; the higher key decides between equals.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -142,7 +143,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_judge(integer, uuid[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 6011c81156e6]';
+    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 8fbabbb8c523]';
 
 -- tries_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_rows(p_members uuid[])
@@ -169,7 +170,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_rows(uuid[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body e3fc6974fc1d]';
+    'Rows by table that belong to the given members, in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body db3cb8c4e1b1]';
 
 -- tries_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_below(p_members uuid[], OUT o_rows bigint[])
@@ -219,7 +220,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_below(uuid[]) IS
-    'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_purge call it. [body 8a15947272a8]';
+    'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_purge call it. [body a6e88e3c812c]';
 
 -- tries_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_batch(
@@ -255,7 +256,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
 
     -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
     SELECT * INTO v_looked FROM windrow_airflow_3.tries_judge(p_pass, p_k1, p_as_of, p_retention);
@@ -316,7 +317,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_batch(integer, uuid[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of task_instance_history that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; tries_step calls it. [body 36a7547c85a3]';
+    'Deletes, in the caller''s transaction, those of the named rows of task_instance_history that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; tries_step calls it. [body 3f9c39112bf9]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()
@@ -330,7 +331,7 @@ AS $windrow$
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_unranked() IS
-    'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body 7fea938ee8d6]';
+    'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body 8291ee028b66]';
 
 -- tries_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_overdue(p_as_of timestamptz, p_limit bigint)
@@ -367,7 +368,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body 409b6edd0d27]';
+    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body b35b0fa85934]';
 
 -- tries_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
@@ -423,10 +424,12 @@ BEGIN
     -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('tries', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_airflow_3.look_again(p_run);
 
     -- The cursor: the pass, and the place of the last row that was looked at in it.
     v_pass := coalesce(v_progress.cursor_key::integer, 1);
@@ -443,6 +446,7 @@ BEGIN
 
     BEGIN
         SELECT * INTO v_batch FROM windrow_airflow_3.tries_batch(v_pass, v_next.o_k1, v_run.as_of, v_retention);
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -457,8 +461,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -528,7 +532,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 68c9ac8f620d]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body b58813c4ee92]';
 
 -- tries_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_purge(p_run bigint, p_key text)
@@ -558,7 +562,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('tries', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1400493260, 2);
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = v_k1 FOR UPDATE;
         SELECT * INTO v_judged FROM windrow_airflow_3.tries_judge(0, ARRAY[v_k1], NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
@@ -574,6 +580,7 @@ BEGIN
             END IF;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -614,7 +621,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_purge(bigint, text) IS
-    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body e50e9f0e32ca]';
+    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 26455f79a72f]';
 
 -- tries_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_preview(p_options jsonb, p_as_of timestamptz)
@@ -725,4 +732,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 04b71878ff5c]';
+    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 35ff2f330da6]';
+RESET ROLE;

@@ -3,23 +3,34 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
--- server_identity: what tells this database from its restored copies, clones and promoted standbys.
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
+-- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
+-- settings, the place of the data counts as unknown.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.server_identity()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
+    SELECT concat_ws(
+        '/',
+        s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
+        current_setting('cluster_name'), current_setting('listen_addresses'),
+        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        CASE WHEN c.server_identity LIKE '%/started %' THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+    )
     FROM pg_control_system() AS s
     -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
+    CROSS JOIN windrow_airflow_3.control AS c
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.server_identity() IS
-    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has started where that counts; arm() stores it, and a run refuses when it has changed. [body 919f1a51177c]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_airflow_3.open_hours AS
@@ -59,7 +70,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.in_window(timestamptz) IS
-    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_airflow_3.in_window(now()); [body ea8e65d2e07e]';
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_airflow_3.in_window(now()); [body 2715c1faa2ce]';
 
 -- record_skips: adds the families that a batch passed over to the ledger.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
@@ -76,7 +87,7 @@ AS $windrow$
         sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.record_skips(bigint, text, text[], text[]) IS
-    'Adds skipped families to table run_skip, by reason. [body 2508ec28525d]';
+    'Adds skipped families to table run_skip, by reason. [body f1d7365d07ea]';
 
 -- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.record_pass(p_run bigint, p_rule text, p_pass text, p_rows bigint, p_samples text[])
@@ -91,7 +102,7 @@ AS $windrow$
         sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.record_pass(bigint, text, text, bigint, text[]) IS
-    'Adds deleted rows to table run_pass, by the pass that found them. [body 640cccee7e27]';
+    'Adds deleted rows to table run_pass, by the pass that found them. [body ff55367c5da2]';
 
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_run_options(p_options jsonb)
@@ -103,18 +114,13 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
-    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_airflow_3.check_rule(p_options);
     END IF;
     IF p_options ? 'as_of' THEN
-        BEGIN
-            v_as_of := (p_options ->> 'as_of')::timestamptz;
-        EXCEPTION WHEN OTHERS THEN
-            v_as_of := NULL;
-        END;
-        IF v_as_of IS NULL OR v_as_of > clock_timestamp() OR NOT isfinite(v_as_of) THEN
+        v_as_of := windrow_airflow_3.instant_of(p_options ->> 'as_of');
+        IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
                 USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
@@ -135,9 +141,9 @@ BEGIN
         RAISE EXCEPTION 'rule tries has no scopes'
             USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
-    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
-        RAISE EXCEPTION 'a retention of % is under the minimum of rule task_state', p_options ->> 'retention'
-            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    IF p_options ? 'retention' AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
+        RAISE EXCEPTION 'rule task_state has no retention'
+            USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
     END IF;
     IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'task_state') = 'task_state' THEN
         RAISE EXCEPTION 'rule task_state has no scopes'
@@ -191,6 +197,38 @@ BEGIN
         RAISE EXCEPTION 'rule connection_test_request has no scopes'
             USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'callback') = 'callback' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule callback', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'callback') = 'callback' THEN
+        RAISE EXCEPTION 'rule callback has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 86400 AND coalesce(p_options ->> 'rule', 'partition_log') = 'partition_log' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule partition_log', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 1 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'partition_log') = 'partition_log' THEN
+        RAISE EXCEPTION 'rule partition_log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'asset_event') = 'asset_event' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule asset_event', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'asset_event') = 'asset_event' THEN
+        RAISE EXCEPTION 'rule asset_event has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
+    IF windrow_airflow_3.seconds(p_options ->> 'retention') < 604800 AND coalesce(p_options ->> 'rule', 'dag_version') = 'dag_version' THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule dag_version', p_options ->> 'retention'
+            USING ERRCODE = '22023', HINT = 'The minimum is 7 days; it stands in the spec.';
+    END IF;
+    IF p_options ? 'scope' AND coalesce(p_options ->> 'rule', 'dag_version') = 'dag_version' THEN
+        RAISE EXCEPTION 'rule dag_version has no scopes'
+            USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
+    END IF;
     IF p_options ? 'from' THEN
         IF coalesce(p_options ->> 'rule', 'tries') = 'tries' THEN
             RAISE EXCEPTION 'rule tries does not go along a time'
@@ -208,12 +246,15 @@ BEGIN
             RAISE EXCEPTION 'rule revoked_token does not go along a time'
                 USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
         END IF;
-        BEGIN
-            v_from := (p_options ->> 'from')::timestamp;
-        EXCEPTION WHEN OTHERS THEN
-            v_from := NULL;
-        END;
-        IF v_from IS NULL THEN
+        IF coalesce(p_options ->> 'rule', 'callback') = 'callback' THEN
+            RAISE EXCEPTION 'rule callback does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'partition_log') = 'partition_log' THEN
+            RAISE EXCEPTION 'rule partition_log does not go along a time'
+                USING ERRCODE = '22023', HINT = 'Leave the option from out, or name another rule.';
+        END IF;
+        IF windrow_airflow_3.instant_of(p_options ->> 'from') IS NULL THEN
             RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
                 USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
         END IF;
@@ -238,10 +279,25 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 3629a3d5c9d5]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 5489fcc47e0b]';
+
+-- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.take_lock()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    WHILE NOT pg_try_advisory_lock(1400493260, 16 + floor(random() * 2147483000)::integer) LOOP
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.take_lock() IS
+    'Takes the lock by which others see that the run of this session goes on. [body cabffdc4254f]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.holds_lock(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.holds_lock(p_pid integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -252,23 +308,23 @@ AS $windrow$
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
           AND l.pid = p_pid
           AND l.classid::bigint = 1400493260
-          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objid::bigint >= 16
           AND l.objsubid = 2
     );
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.holds_lock(bigint, integer) IS
-    'Whether the session p_pid has the lock of run p_run. [body 06643b8b7b98]';
+COMMENT ON FUNCTION windrow_airflow_3.holds_lock(integer) IS
+    'Whether the session p_pid has the lock of a run. [body 65eebc5b9c64]';
 
 -- is_alive: whether the call that opened a run of the ledger still goes on.
 -- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
 -- does nothing: a session at work has a transaction, but for an instant at COMMIT.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.is_alive(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.is_alive(p_pid integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    IF p_pid = pg_backend_pid() OR NOT windrow_airflow_3.holds_lock(p_run, p_pid) THEN
+    IF p_pid = pg_backend_pid() OR NOT windrow_airflow_3.holds_lock(p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -280,8 +336,8 @@ BEGIN
     RETURN false;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.is_alive(bigint, integer) IS
-    'Whether the session p_pid that opened run p_run still works on it. [body ce974b95bdd1]';
+COMMENT ON FUNCTION windrow_airflow_3.is_alive(integer) IS
+    'Whether the session p_pid, which opened a run, still works on it. [body 98b3a28cdc26]';
 
 -- run_unlock: gives back the locks of this session's runs.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_unlock()
@@ -298,7 +354,7 @@ AS $windrow$
       AND l.objsubid = 2;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_unlock() IS
-    'Gives back the locks of the runs of this session; a session has one run at a time. [body afdcd070e6fa]';
+    'Gives back the locks of the runs of this session; a session has one run at a time. [body 59225af33a54]';
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
 -- that nothing can catch ended it between two batches. What they committed stays.
@@ -313,8 +369,8 @@ DECLARE
     v_closed bigint := 0;
 BEGIN
     FOR v_run IN SELECT * FROM windrow_airflow_3.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT windrow_airflow_3.is_alive(v_run.run_id, v_run.backend_pid) THEN
-            v_own := windrow_airflow_3.holds_lock(v_run.run_id, pg_backend_pid());
+        IF NOT windrow_airflow_3.is_alive(v_run.backend_pid) THEN
+            v_own := windrow_airflow_3.holds_lock(pg_backend_pid());
             UPDATE windrow_airflow_3.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
@@ -329,7 +385,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.reap() IS
-    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_airflow_3.reap(); [body 3cbd4b4e1081]';
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_airflow_3.reap(); [body a099022d1b1b]';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
 -- plan, as in all that is asked before every batch.
@@ -348,7 +404,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.is_own(bigint) IS
-    'Whether run p_run is open and belongs to this session. [body 485aedf3e494]';
+    'Whether run p_run is open and belongs to this session. [body 8faa0d3f6fb4]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -379,10 +435,11 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_airflow_3.arm().';
         END IF;
     END IF;
-    PERFORM windrow_airflow_3.check_stranger();
+    PERFORM windrow_airflow_3.check_catalog();
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
-    IF NOT pg_try_advisory_xact_lock(1400493260, 1) THEN
+    PERFORM FROM windrow_airflow_3.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
@@ -416,12 +473,11 @@ BEGIN
     RETURNING run_id INTO o_run;
     PERFORM windrow_airflow_3.run_open(o_run, p_options ->> 'rule');
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock(1400493260, (16 + o_run % 1000000000)::integer);
+    PERFORM windrow_airflow_3.take_lock();
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 49b1fa9d926a]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body aa93d543aa5e]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_open(p_run bigint, p_rule text)
@@ -429,6 +485,8 @@ RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+    INSERT INTO windrow_airflow_3.catalog_state (run_id, state)
+    VALUES (p_run, windrow_airflow_3.catalog_now());
     INSERT INTO windrow_airflow_3.run_rule (run_id, rule, batch_families, table_names, table_rows)
     SELECT p_run, t.rule, coalesce(windrow_airflow_3.setting_of(t.rule, 'batch_families'), windrow_airflow_3.setting_of(t.rule, 'batch_rows')), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
@@ -502,12 +560,41 @@ AS $windrow$
                 ARRAY[
                     'connection_test_request'
                 ]
+            ),
+            (
+                'callback',
+                ARRAY[
+                    'deadline',
+                    'callback'
+                ]
+            ),
+            (
+                'partition_log',
+                ARRAY[
+                    'partitioned_asset_key_log'
+                ]
+            ),
+            (
+                'asset_event',
+                ARRAY[
+                    'asset_alias_asset_event',
+                    'asset_event'
+                ]
+            ),
+            (
+                'dag_version',
+                ARRAY[
+                    'dag_code',
+                    'deadline_alert',
+                    'serialized_dag',
+                    'dag_version'
+                ]
             )
     ) AS t(rule, names)
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body b91b7e4f0939]';
+    'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 515766bd804a]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_end(p_run bigint, p_reasons text[])
@@ -525,23 +612,15 @@ BEGIN
         RETURN windrow_airflow_3.run_result(p_run);
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_runs')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'dag_runs', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.dag_runs_undated(r.as_of, r.options ->> 'scope') AS u(keys)
         WHERE r.run_id = p_run
           AND cardinality(u.keys) > 0;
     END IF;
-    -- Rows without any time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'task_state')] = 'nothing left' THEN
-        PERFORM windrow_airflow_3.record_skips(r.run_id, 'task_state', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
-        FROM windrow_airflow_3.run AS r
-        CROSS JOIN LATERAL windrow_airflow_3.task_state_undated(r.as_of, r.options ->> 'scope') AS u(keys)
-        WHERE r.run_id = p_run
-          AND cardinality(u.keys) > 0;
-    END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'log')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'log')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'log', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.log_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -549,7 +628,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'import_error')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'import_error')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'import_error', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.import_error_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -557,7 +636,7 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'job')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'job')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'job', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.job_undated(r.as_of, r.options ->> 'scope') AS u(keys)
@@ -565,10 +644,26 @@ BEGIN
           AND cardinality(u.keys) > 0;
     END IF;
     -- Roots without an end time can never become due: count them where the rule looked at all that is due.
-    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'connection_test_request')] = 'nothing left' THEN
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'connection_test_request')] = 'nothing left' THEN
         PERFORM windrow_airflow_3.record_skips(r.run_id, 'connection_test_request', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
         FROM windrow_airflow_3.run AS r
         CROSS JOIN LATERAL windrow_airflow_3.connection_test_request_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'asset_event')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'asset_event', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.asset_event_undated(r.as_of, r.options ->> 'scope') AS u(keys)
+        WHERE r.run_id = p_run
+          AND cardinality(u.keys) > 0;
+    END IF;
+    -- Roots without an end time can never become due: count them where the rule looked at all that is due.
+    IF p_reasons[(SELECT r.position FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position) WHERE r.name = 'dag_version')] = 'nothing left' THEN
+        PERFORM windrow_airflow_3.record_skips(r.run_id, 'dag_version', u.keys::text[], array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(u.keys)]))
+        FROM windrow_airflow_3.run AS r
+        CROSS JOIN LATERAL windrow_airflow_3.dag_version_undated(r.as_of, r.options ->> 'scope') AS u(keys)
         WHERE r.run_id = p_run
           AND cardinality(u.keys) > 0;
     END IF;
@@ -602,6 +697,9 @@ BEGIN
             CASE p.rule
                 WHEN 'dag_runs' THEN windrow_airflow_3.dag_runs_rows(p.gone::integer[])
                 WHEN 'tries' THEN windrow_airflow_3.tries_rows(p.gone::uuid[])
+                WHEN 'callback' THEN windrow_airflow_3.callback_rows(p.gone::uuid[])
+                WHEN 'asset_event' THEN windrow_airflow_3.asset_event_rows(p.gone::integer[])
+                WHEN 'dag_version' THEN windrow_airflow_3.dag_version_rows(p.gone::uuid[])
             END AS rows
         FROM windrow_airflow_3.run_rule AS p
         WHERE p.run_id = p_run
@@ -618,17 +716,20 @@ BEGIN
     DELETE FROM windrow_airflow_3.run_skip AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_pass AS s USING windrow_airflow_3.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_airflow_3.run_rule AS p USING windrow_airflow_3.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_airflow_3.catalog_state AS s WHERE s.run_id > 0 AND NOT EXISTS (SELECT FROM windrow_airflow_3.run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM windrow_airflow_3.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM windrow_airflow_3.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days'
       AND EXISTS (SELECT FROM windrow_airflow_3.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN windrow_airflow_3.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 3b27212c80ce]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 715336d4150b]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_result(p_run bigint)
@@ -789,8 +890,70 @@ AS $windrow$
                         'skipped_samples', f.skipped_samples,
                         'failures', f.failures
                     )
+                    WHEN 'callback' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
+                        ),
+                        'passes', f.passes,
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'partition_log' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
+                        ),
+                        'passes', f.passes,
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'asset_event' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
+                    WHEN 'dag_version' THEN json_build_object(
+                        'rule', f.rule,
+                        'families', f.families,
+                        'rows', f.deleted_rows,
+                        'batches', f.batches,
+                        'retries', f.retries,
+                        'tables', (
+                            SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
+                            FROM unnest(f.table_names, f.table_rows) WITH ORDINALITY AS t(name, rows, position)
+                        ),
+                        'skipped_families', f.skips,
+                        'skipped', f.skipped,
+                        'skipped_samples', f.skipped_samples,
+                        'failures', f.failures
+                    )
                 END
-                ORDER BY array_position(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'], f.rule)
+                ORDER BY array_position(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version'], f.rule)
             )
             FROM (
                 SELECT
@@ -829,7 +992,140 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body a1a215595f8d]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_airflow_3.run_result(1); [body 74f0c584fb78]';
+
+-- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
+-- role there; but what it puts off until the COMMIT runs with those of who called.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.foreign_code(p_restores boolean)
+RETURNS TABLE (code text, table_name text, belongs_to text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE reached (oid, is_set) AS (
+        SELECT t.oid, s.is_set OR p_restores
+        FROM (
+            VALUES
+                (false, '"public"."asset_alias_asset_event"', false),
+                (false, '"public"."asset_event"', false),
+                (false, '"public"."asset_partition_dag_run"', false),
+                (false, '"public"."asset_state_store"', false),
+                (false, '"public"."backfill_dag_run"', true),
+                (false, '"public"."callback"', false),
+                (false, '"public"."connection_test_request"', false),
+                (false, '"public"."dag_code"', false),
+                (false, '"public"."dag_run"', false),
+                (false, '"public"."dag_run_note"', false),
+                (false, '"public"."dag_version"', false),
+                (false, '"public"."dagrun_asset_event"', false),
+                (false, '"public"."deadline"', false),
+                (false, '"public"."deadline_alert"', false),
+                (false, '"public"."hitl_detail"', false),
+                (false, '"public"."hitl_detail_history"', false),
+                (false, '"public"."import_error"', false),
+                (false, '"public"."job"', false),
+                (false, '"public"."log"', false),
+                (false, '"public"."partitioned_asset_key_log"', false),
+                (false, '"public"."rendered_task_instance_fields"', false),
+                (false, '"public"."revoked_token"', false),
+                (false, '"public"."serialized_dag"', false),
+                (false, '"public"."task_instance"', false),
+                (false, '"public"."task_instance_history"', false),
+                (false, '"public"."task_instance_note"', false),
+                (false, '"public"."task_map"', false),
+                (false, '"public"."task_reschedule"', false),
+                (false, '"public"."task_state_store"', false),
+                (false, '"public"."xcom"', false),
+                (NULL, NULL, false)
+        ) AS s(is_restored, name, is_set)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        WHERE s.is_restored = p_restores
+        UNION
+        SELECT x.oid, x.is_set
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f' AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner ELSE t.relowner END::regrole AS owner
+        FROM reached AS r
+        JOIN pg_class AS t ON t.oid = r.oid
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE.
+        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> 'windrow_airflow_3'::regnamespace
+        UNION
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions.
+        SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.oid
+        ) AS k(classid, objid)
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
+        LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+        JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE r.is_set
+          AND NOT q.rolsuper
+    ) AS x
+    ORDER BY x.class::text, x.code;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.foreign_code(boolean) IS
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body f75eaea41a95]';
+
+-- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
+-- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
+-- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.check_caller(p_caller text, p_restores boolean)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_code record;
+BEGIN
+    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER') OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+    ) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
+        RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
+            USING ERRCODE = '42501', HINT = 'Where a trigger of the application opened it, call this as a member of windrow_airflow_3_operator that is no superuser; else close it first.';
+    END IF;
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        RETURN;
+    END IF;
+    FOR v_code IN SELECT * FROM windrow_airflow_3.foreign_code(p_restores) AS c LOOP
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code, v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = 'Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this as a member of windrow_airflow_3_operator that is no superuser.';
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.check_caller(text, boolean) IS
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights. [body 2d24c01da6b1]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -847,6 +1143,7 @@ BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_airflow_3.check_caller(current_user, false);
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow_airflow_3.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -855,7 +1152,7 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'] LOOP
+    FOREACH v_rule IN ARRAY ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version'] LOOP
         v_state := NULL;
         IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
             v_rest := 0;
@@ -880,7 +1177,12 @@ BEGIN
                             WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_step(v_run)
                             WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_step(v_run)
                             WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'callback' THEN windrow_airflow_3.callback_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'partition_log' THEN windrow_airflow_3.partition_log_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'asset_event' THEN windrow_airflow_3.asset_event_step(v_run)
+                            WHEN v_rule OPERATOR(pg_catalog.=) 'dag_version' THEN windrow_airflow_3.dag_version_step(v_run)
                         END;
+                        PERFORM windrow_airflow_3.check_caller(current_user, false);
                     END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -916,7 +1218,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 14c01fb8bcd9]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 8606502d42f4]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.preview(p_options jsonb DEFAULT '{}')
@@ -958,17 +1260,29 @@ BEGIN
     IF coalesce(p_options ->> 'rule', 'connection_test_request') = 'connection_test_request' THEN
         v_rules := v_rules || windrow_airflow_3.connection_test_request_preview(p_options, v_as_of);
     END IF;
+    IF coalesce(p_options ->> 'rule', 'callback') = 'callback' THEN
+        v_rules := v_rules || windrow_airflow_3.callback_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'partition_log') = 'partition_log' THEN
+        v_rules := v_rules || windrow_airflow_3.partition_log_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'asset_event') = 'asset_event' THEN
+        v_rules := v_rules || windrow_airflow_3.asset_event_preview(p_options, v_as_of);
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'dag_version') = 'dag_version' THEN
+        v_rules := v_rules || windrow_airflow_3.dag_version_preview(p_options, v_as_of);
+    END IF;
     RETURN (
         SELECT json_build_object('spec', c.spec, 'as_of', v_as_of, 'armed', c.armed, 'paused', c.paused, 'rules', to_json(v_rules),
             -- A row that several rules would take is counted by each of them, and goes once.
-            'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE '{"hitl_detail_history": ["dag_runs", "tries"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}' END::json
+            'counted_by_several', CASE WHEN p_options ? 'rule' THEN '{}' ELSE '{"deadline": ["dag_runs", "callback"], "hitl_detail_history": ["dag_runs", "tries"], "partitioned_asset_key_log": ["dag_runs", "partition_log"], "task_instance_history": ["dag_runs", "tries"], "task_state_store": ["dag_runs", "task_state"]}' END::json
         )
         FROM windrow_airflow_3.control AS c
     );
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body 98e93d5926fd]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_airflow_3.preview(''{"run_families": 100}''); [body d259da605335]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_begin(p_options jsonb)
@@ -1004,18 +1318,19 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.arm() first.';
     END IF;
-    PERFORM windrow_airflow_3.check_stranger();
+    PERFORM windrow_airflow_3.check_catalog();
+    PERFORM windrow_airflow_3.reap();
     INSERT INTO windrow_airflow_3.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM windrow_airflow_3.run_open(v_run, v_rule);
     PERFORM windrow_airflow_3.run_unlock();
-    PERFORM pg_advisory_lock(1400493260, (16 + v_run % 1000000000)::integer);
+    PERFORM windrow_airflow_3.take_lock();
     RETURN v_run;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 8b03862e69b5]';
+    'Checks the options of purge() and opens the ledger. [body d89882001f2b]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_key(p_rule text, p_key text)
@@ -1134,10 +1449,58 @@ BEGIN
                 USING ERRCODE = '22023', HINT = 'A key is a value of connection_test_request.id.';
         END IF;
     END IF;
+    IF p_rule = 'callback' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$') AND p_key::uuid IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'callback', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of callback.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'partition_log' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'partitioned_asset_key_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of partitioned_asset_key_log.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'asset_event' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^(0|-?[1-9][0-9]{0,18})$') AND p_key::integer IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'asset_event', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of asset_event.id.';
+        END IF;
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        BEGIN
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_valid := (p_key ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$') AND p_key::uuid IS NOT NULL;
+        EXCEPTION WHEN data_exception THEN
+            v_valid := false;
+        END;
+        IF v_valid IS NOT TRUE THEN
+            RAISE EXCEPTION 'not a key of %: %', 'dag_version', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of dag_version.id.';
+        END IF;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 261615a08a93]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 7a6bf4ea712f]';
 
 -- dag_runs_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_purge(p_run bigint, p_key text)
@@ -1172,7 +1535,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_runs', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_airflow_3.dag_runs_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_airflow_3.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1210,7 +1576,159 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 064c167db4cf]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b9fbebcc12ba]';
+
+-- asset_event_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_airflow_3.run%ROWTYPE;
+    v_batch    record;
+    v_keys     integer[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('asset_event') IS NOT NULL THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id"
+        FROM "public"."asset_event" AS i
+        WHERE i."id" = p_key::integer
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('asset_event', 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        SELECT * INTO v_batch FROM windrow_airflow_3.asset_event_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_airflow_3.look_again(p_run);
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'asset_event', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_airflow_3.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'asset_event';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_airflow_3.record_skips(p_run, 'asset_event', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body cb8a9e4b3b97]';
+
+-- dag_version_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_purge(p_run bigint, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_run      windrow_airflow_3.run%ROWTYPE;
+    v_batch    record;
+    v_keys     uuid[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
+    END IF;
+    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('dag_version') IS NOT NULL THEN
+        RETURN 'PAUSED';
+    END IF;
+    v_keys := ARRAY(
+        SELECT i."id"
+        FROM "public"."dag_version" AS i
+        WHERE i."id" = p_key::uuid
+    );
+    IF cardinality(v_keys) = 0 THEN
+        RETURN 'NOT_A_ROOT';
+    END IF;
+    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_version', 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM windrow_airflow_3.take_tables(p_run);
+        PERFORM windrow_airflow_3.look_again(p_run);
+        SELECT * INTO v_batch FROM windrow_airflow_3.dag_version_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_airflow_3.look_again(p_run);
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
+            VALUES (p_run, 'dag_version', p_key, v_sqlstate, v_message)
+            ON CONFLICT (run_id, rule, key) DO NOTHING;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped IS NULL THEN
+        v_skipped := v_batch.o_skip_reasons[1];
+        UPDATE windrow_airflow_3.run_rule AS r
+        SET families = r.families + v_batch.o_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = 'dag_version';
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM windrow_airflow_3.record_skips(p_run, 'dag_version', ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_purge(bigint, text) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 839d6cf04d55]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1228,11 +1746,13 @@ BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_airflow_3.check_caller(current_user, false);
     v_run := windrow_airflow_3.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := windrow_airflow_3.check_rule(p_options);
-    FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
+    -- No cursor stays open over a COMMIT.
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_purge(v_run, v_key)
@@ -1244,7 +1764,12 @@ BEGIN
                 WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'callback' THEN windrow_airflow_3.callback_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'partition_log' THEN windrow_airflow_3.partition_log_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'asset_event' THEN windrow_airflow_3.asset_event_purge(v_run, v_key)
+                WHEN v_rule OPERATOR(pg_catalog.=) 'dag_version' THEN windrow_airflow_3.dag_version_purge(v_run, v_key)
             END;
+            PERFORM windrow_airflow_3.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
@@ -1273,7 +1798,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 660a2362573b]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body e5ebad60ebbf]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -1307,7 +1832,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body f710e0231b02]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 038d520066d0]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.pause(p_reason text DEFAULT NULL)
@@ -1321,7 +1846,7 @@ AS $windrow$
         paused_reason = p_reason;
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.pause(text) IS
-    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_airflow_3.pause(''month-end closing''); [body dafaa2f5c840]';
+    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_airflow_3.pause(''month-end closing''); [body 1a02223bf834]';
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.resume()
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -1333,7 +1858,7 @@ AS $windrow$
         paused_reason = NULL;
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.resume() IS
-    'Allows runs again after pause(). Example: CALL windrow_airflow_3.resume(); [body 02556dd95e68]';
+    'Allows runs again after pause(). Example: CALL windrow_airflow_3.resume(); [body 0f11f9c5445d]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.orphans()
@@ -1342,6 +1867,11 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
+    SELECT 'asset_alias_asset_event.event_id', count(*)
+    FROM "public"."asset_alias_asset_event" AS c
+    WHERE c."event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."event_id")
+    UNION ALL
     SELECT 'asset_partition_dag_run.created_dag_run_id', count(*)
     FROM "public"."asset_partition_dag_run" AS c
     WHERE c."created_dag_run_id" IS NOT NULL
@@ -1351,6 +1881,16 @@ AS $windrow$
     FROM "public"."backfill_dag_run" AS c
     WHERE c."dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dag_run_id")
+    UNION ALL
+    SELECT 'dag_code.dag_version_id', count(*)
+    FROM "public"."dag_code" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
+    UNION ALL
+    SELECT 'dag_run.created_dag_version_id', count(*)
+    FROM "public"."dag_run" AS c
+    WHERE c."created_dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."created_dag_version_id")
     UNION ALL
     SELECT 'dag_run_note.dag_run_id', count(*)
     FROM "public"."dag_run_note" AS c
@@ -1362,10 +1902,30 @@ AS $windrow$
     WHERE c."dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dag_run_id")
     UNION ALL
+    SELECT 'dagrun_asset_event.event_id', count(*)
+    FROM "public"."dagrun_asset_event" AS c
+    WHERE c."event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."event_id")
+    UNION ALL
     SELECT 'deadline.dagrun_id', count(*)
     FROM "public"."deadline" AS c
     WHERE c."dagrun_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dagrun_id")
+    UNION ALL
+    SELECT 'deadline.callback_id', count(*)
+    FROM "public"."deadline" AS c
+    WHERE c."callback_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."callback" AS p WHERE p."id" = c."callback_id")
+    UNION ALL
+    SELECT 'deadline.deadline_alert_id', count(*)
+    FROM "public"."deadline" AS c
+    WHERE c."deadline_alert_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."deadline_alert" AS p WHERE p."id" = c."deadline_alert_id")
+    UNION ALL
+    SELECT 'deadline_alert.serialized_dag_id', count(*)
+    FROM "public"."deadline_alert" AS c
+    WHERE c."serialized_dag_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."serialized_dag" AS p WHERE p."id" = c."serialized_dag_id")
     UNION ALL
     SELECT 'hitl_detail.ti_id', count(*)
     FROM "public"."hitl_detail" AS c
@@ -1382,15 +1942,30 @@ AS $windrow$
     WHERE c."asset_partition_dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p WHERE p."id" = c."asset_partition_dag_run_id")
     UNION ALL
+    SELECT 'partitioned_asset_key_log.asset_event_id', count(*)
+    FROM "public"."partitioned_asset_key_log" AS c
+    WHERE c."asset_event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."asset_event_id")
+    UNION ALL
     SELECT 'rendered_task_instance_fields.dag_id, task_id, run_id, map_index', count(*)
     FROM "public"."rendered_task_instance_fields" AS c
     WHERE c."dag_id" IS NOT NULL AND c."task_id" IS NOT NULL AND c."run_id" IS NOT NULL AND c."map_index" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."task_instance" AS p WHERE p."dag_id" = c."dag_id" AND p."task_id" = c."task_id" AND p."run_id" = c."run_id" AND p."map_index" = c."map_index")
     UNION ALL
+    SELECT 'serialized_dag.dag_version_id', count(*)
+    FROM "public"."serialized_dag" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
+    UNION ALL
     SELECT 'task_instance.dag_id, run_id', count(*)
     FROM "public"."task_instance" AS c
     WHERE c."dag_id" IS NOT NULL AND c."run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."dag_id" = c."dag_id" AND p."run_id" = c."run_id")
+    UNION ALL
+    SELECT 'task_instance.dag_version_id', count(*)
+    FROM "public"."task_instance" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
     UNION ALL
     SELECT 'task_instance_history.dag_id, task_id, run_id, map_index', count(*)
     FROM "public"."task_instance_history" AS c
@@ -1423,25 +1998,45 @@ AS $windrow$
       AND NOT EXISTS (SELECT FROM "public"."task_instance" AS p WHERE p."dag_id" = c."dag_id" AND p."task_id" = c."task_id" AND p."run_id" = c."run_id" AND p."map_index" = c."map_index");
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.orphans() IS
-    'Rows whose parent is not there, by edge. Reads whole tables. [body b71fcdbf34ff]';
+    'Rows whose parent is not there, by edge. Reads whole tables. [body 7e11ff4f3fdb]';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
-CREATE OR REPLACE PROCEDURE windrow_airflow_3.arm()
-LANGUAGE sql SECURITY DEFINER
+-- The one of earlier versions took no options; with both, a call without any would name neither.
+DO $windrow$
+BEGIN
+    DROP PROCEDURE IF EXISTS windrow_airflow_3.arm();
+END
+$windrow$;
+CREATE OR REPLACE PROCEDURE windrow_airflow_3.arm(p_options jsonb DEFAULT '{}')
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['until']);
+    IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
+        RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not armed.';
+    END IF;
+    UPDATE windrow_airflow_3.control
+    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    DELETE FROM windrow_airflow_3.catalog_state AS s WHERE s.run_id = 0;
+    INSERT INTO windrow_airflow_3.catalog_state (run_id, state)
+    VALUES (0, windrow_airflow_3.catalog_now());
+    PERFORM windrow_airflow_3.check_catalog();
     UPDATE windrow_airflow_3.control
     SET armed = true,
         armed_by = session_user,
         armed_at = clock_timestamp(),
-        armed_rules = ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request'],
+        armed_rules = ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version'],
         server_identity = windrow_airflow_3.server_identity(),
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_airflow_3.orphans() AS o);
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_airflow_3.refusal;
+END
 $windrow$;
-COMMENT ON PROCEDURE windrow_airflow_3.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_airflow_3.arm(); [body f36998f02140]';
+COMMENT ON PROCEDURE windrow_airflow_3.arm(jsonb) IS
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Examples: CALL windrow_airflow_3.arm(); CALL windrow_airflow_3.arm(''{"until": "restart"}''); [body 7dba87538573]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_policy(p_options jsonb)
@@ -1467,13 +2062,17 @@ BEGIN
         VALUES
             ('dag_runs', 7776000::bigint, 604800::bigint, '^.+$'),
             ('tries', 0::bigint, 0::bigint, '^$'),
-            ('task_state', 0::bigint, 604800::bigint, '^$'),
+            ('task_state', 0::bigint, 0::bigint, '^$'),
             ('asset_state', 1209600::bigint, 604800::bigint, '^$'),
             ('revoked_token', 0::bigint, 0::bigint, '^$'),
             ('log', 7776000::bigint, 604800::bigint, '^$'),
             ('import_error', 7776000::bigint, 604800::bigint, '^$'),
             ('job', 7776000::bigint, 604800::bigint, '^$'),
-            ('connection_test_request', 2592000::bigint, 86400::bigint, '^$')
+            ('connection_test_request', 2592000::bigint, 86400::bigint, '^$'),
+            ('callback', 604800::bigint, 86400::bigint, '^$'),
+            ('partition_log', 604800::bigint, 86400::bigint, '^$'),
+            ('asset_event', 7776000::bigint, 604800::bigint, '^$'),
+            ('dag_version', 7776000::bigint, 604800::bigint, '^$')
     ) AS t(rule, retention, minimum, pattern)
     WHERE t.rule = v_rule;
     IF v_rule = 'tries' THEN
@@ -1508,6 +2107,22 @@ BEGIN
         RAISE EXCEPTION 'rule connection_test_request has no scopes'
             USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
     END IF;
+    IF v_rule = 'callback' THEN
+        RAISE EXCEPTION 'rule callback has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'partition_log' THEN
+        RAISE EXCEPTION 'rule partition_log has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'asset_event' THEN
+        RAISE EXCEPTION 'rule asset_event has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF v_rule = 'dag_version' THEN
+        RAISE EXCEPTION 'rule dag_version has no scopes'
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
     IF (v_scope ~ v_pattern) IS NOT TRUE THEN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
@@ -1516,7 +2131,7 @@ BEGIN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
-    PERFORM pg_advisory_xact_lock(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN EXCLUSIVE MODE;
     SELECT * INTO v_policy FROM windrow_airflow_3.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(windrow_airflow_3.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
     IF v_retention < v_minimum THEN
@@ -1544,7 +2159,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body de32bc4f6e56]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_airflow_3.set_policy(''{"scope": "42", "retention": "30d"}''); [body 64081aef4a06]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1557,7 +2172,7 @@ DECLARE
 BEGIN
     PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'scope']);
     v_rule := windrow_airflow_3.check_rule(p_options);
-    PERFORM pg_advisory_xact_lock(1400493260, 2);
+    LOCK TABLE windrow_airflow_3.latch IN EXCLUSIVE MODE;
     DELETE FROM windrow_airflow_3.policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
@@ -1567,7 +2182,248 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.drop_policy(jsonb) IS
-    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_airflow_3.drop_policy(''{"scope": "42"}''); [body e45e726adaab]';
+    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_airflow_3.drop_policy(''{"scope": "42"}''); [body a543fe7a9fc5]';
+
+-- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.row_of_key(p_rule text, p_key text, OUT o_key text, OUT o_found boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_key_1_1 "public"."dag_run"."id"%TYPE;
+    v_key_2_1 "public"."task_instance_history"."task_instance_id"%TYPE;
+    v_key_3_1 "public"."task_state_store"."id"%TYPE;
+    v_key_4_1 "public"."asset_state_store"."asset_id"%TYPE;
+    v_key_4_2 "public"."asset_state_store"."key"%TYPE;
+    v_key_5_1 "public"."revoked_token"."jti"%TYPE;
+    v_key_6_1 "public"."log"."id"%TYPE;
+    v_key_7_1 "public"."import_error"."id"%TYPE;
+    v_key_8_1 "public"."job"."id"%TYPE;
+    v_key_9_1 "public"."connection_test_request"."id"%TYPE;
+    v_key_10_1 "public"."callback"."id"%TYPE;
+    v_key_11_1 "public"."partitioned_asset_key_log"."id"%TYPE;
+    v_key_12_1 "public"."asset_event"."id"%TYPE;
+    v_key_13_1 "public"."dag_version"."id"%TYPE;
+BEGIN
+    IF p_rule = 'dag_runs' THEN
+        BEGIN
+            v_key_1_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_1_1 := NULL;
+        END;
+        IF num_nulls(v_key_1_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'dag_run', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of dag_run.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."dag_run" AS i
+        WHERE i."id" = v_key_1_1;
+        o_key := coalesce(o_key, v_key_1_1::text);
+    END IF;
+    IF p_rule = 'tries' THEN
+        BEGIN
+            v_key_2_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_2_1 := NULL;
+        END;
+        IF num_nulls(v_key_2_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'task_instance_history', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of task_instance_history.task_instance_id.';
+        END IF;
+        SELECT i."task_instance_id"::text, true
+        INTO o_key, o_found
+        FROM "public"."task_instance_history" AS i
+        WHERE i."task_instance_id" = v_key_2_1;
+        o_key := coalesce(o_key, v_key_2_1::text);
+    END IF;
+    IF p_rule = 'task_state' THEN
+        BEGIN
+            v_key_3_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_3_1 := NULL;
+        END;
+        IF num_nulls(v_key_3_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'task_state_store', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of task_state_store.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."task_state_store" AS i
+        WHERE i."id" = v_key_3_1;
+        o_key := coalesce(o_key, v_key_3_1::text);
+    END IF;
+    IF p_rule = 'asset_state' THEN
+        BEGIN
+            v_key_4_1 := p_key::jsonb ->> 0;
+            v_key_4_2 := p_key::jsonb ->> 1;
+            IF jsonb_array_length(p_key::jsonb) <> 2 THEN
+                v_key_4_1 := NULL;
+            END IF;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_4_1 := NULL;
+        END;
+        IF num_nulls(v_key_4_1, v_key_4_2) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'asset_state_store', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a JSON array with values of asset_state_store.asset_id, asset_state_store.key.';
+        END IF;
+        SELECT jsonb_build_array(i."asset_id", i."key")::text, true
+        INTO o_key, o_found
+        FROM "public"."asset_state_store" AS i
+        WHERE i."asset_id" = v_key_4_1 AND i."key" = v_key_4_2;
+        o_key := coalesce(o_key, jsonb_build_array(v_key_4_1, v_key_4_2)::text);
+    END IF;
+    IF p_rule = 'revoked_token' THEN
+        BEGIN
+            v_key_5_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_5_1 := NULL;
+        END;
+        IF num_nulls(v_key_5_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'revoked_token', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of revoked_token.jti.';
+        END IF;
+        SELECT i."jti"::text, true
+        INTO o_key, o_found
+        FROM "public"."revoked_token" AS i
+        WHERE i."jti" = v_key_5_1;
+        o_key := coalesce(o_key, v_key_5_1::text);
+    END IF;
+    IF p_rule = 'log' THEN
+        BEGIN
+            v_key_6_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_6_1 := NULL;
+        END;
+        IF num_nulls(v_key_6_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of log.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."log" AS i
+        WHERE i."id" = v_key_6_1;
+        o_key := coalesce(o_key, v_key_6_1::text);
+    END IF;
+    IF p_rule = 'import_error' THEN
+        BEGIN
+            v_key_7_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_7_1 := NULL;
+        END;
+        IF num_nulls(v_key_7_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'import_error', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of import_error.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."import_error" AS i
+        WHERE i."id" = v_key_7_1;
+        o_key := coalesce(o_key, v_key_7_1::text);
+    END IF;
+    IF p_rule = 'job' THEN
+        BEGIN
+            v_key_8_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_8_1 := NULL;
+        END;
+        IF num_nulls(v_key_8_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'job', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of job.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."job" AS i
+        WHERE i."id" = v_key_8_1;
+        o_key := coalesce(o_key, v_key_8_1::text);
+    END IF;
+    IF p_rule = 'connection_test_request' THEN
+        BEGIN
+            v_key_9_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_9_1 := NULL;
+        END;
+        IF num_nulls(v_key_9_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'connection_test_request', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of connection_test_request.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."connection_test_request" AS i
+        WHERE i."id" = v_key_9_1;
+        o_key := coalesce(o_key, v_key_9_1::text);
+    END IF;
+    IF p_rule = 'callback' THEN
+        BEGIN
+            v_key_10_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_10_1 := NULL;
+        END;
+        IF num_nulls(v_key_10_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'callback', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of callback.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."callback" AS i
+        WHERE i."id" = v_key_10_1;
+        o_key := coalesce(o_key, v_key_10_1::text);
+    END IF;
+    IF p_rule = 'partition_log' THEN
+        BEGIN
+            v_key_11_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_11_1 := NULL;
+        END;
+        IF num_nulls(v_key_11_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'partitioned_asset_key_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of partitioned_asset_key_log.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."partitioned_asset_key_log" AS i
+        WHERE i."id" = v_key_11_1;
+        o_key := coalesce(o_key, v_key_11_1::text);
+    END IF;
+    IF p_rule = 'asset_event' THEN
+        BEGIN
+            v_key_12_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_12_1 := NULL;
+        END;
+        IF num_nulls(v_key_12_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'asset_event', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of asset_event.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."asset_event" AS i
+        WHERE i."id" = v_key_12_1;
+        o_key := coalesce(o_key, v_key_12_1::text);
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        BEGIN
+            v_key_13_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_13_1 := NULL;
+        END;
+        IF num_nulls(v_key_13_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'dag_version', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of dag_version.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."dag_version" AS i
+        WHERE i."id" = v_key_13_1;
+        o_key := coalesce(o_key, v_key_13_1::text);
+    END IF;
+    o_found := coalesce(o_found, false);
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.row_of_key(text, text) IS
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body febf91b6736c]';
 
 -- set_hold, release_hold: families that must stay.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_hold(p_options jsonb)
@@ -1578,50 +2434,51 @@ SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_rule   text;
-    v_hold   windrow_airflow_3.hold%ROWTYPE;
-    v_until  timestamptz;
-    v_exists boolean;
+    v_rule  text;
+    v_row   record;
+    v_hold  windrow_airflow_3.hold%ROWTYPE;
+    v_until timestamptz;
 BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
+    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
     v_rule := windrow_airflow_3.check_rule(p_options);
-    PERFORM windrow_airflow_3.check_key(v_rule, p_options ->> 'key');
     IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
-    BEGIN
-        v_until := (p_options ->> 'until')::timestamptz;
-    EXCEPTION WHEN data_exception THEN
+    v_until := windrow_airflow_3.instant_of(p_options ->> 'until');
+    IF v_until IS NULL AND p_options ->> 'until' IS NOT NULL THEN
         RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
-    END;
-    PERFORM pg_advisory_xact_lock(1400493260, 2);
-    INSERT INTO windrow_airflow_3.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
+    END IF;
+    IF v_until <= clock_timestamp() THEN
+        RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until out.';
+    END IF;
+    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
+            USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
+    END IF;
+    LOCK TABLE windrow_airflow_3.latch IN EXCLUSIVE MODE;
+    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM windrow_airflow_3.row_of_key(v_rule, p_options ->> 'key') AS r;
+    IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
+        RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With {"even_if_absent": true} it is stored all the same.';
+    END IF;
+    INSERT INTO windrow_airflow_3.hold AS h (rule, key, reason, until, absent)
+    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
         placed_by = excluded.placed_by,
-        placed_at = clock_timestamp()
+        placed_at = clock_timestamp(),
+        absent = excluded.absent
     RETURNING * INTO v_hold;
-    -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
-    v_exists := CASE v_rule
-        WHEN 'dag_runs' THEN EXISTS (SELECT FROM "public"."dag_run" AS i WHERE i."id" = v_hold.key::integer)
-        WHEN 'tries' THEN EXISTS (SELECT FROM "public"."task_instance_history" AS i WHERE i."task_instance_id" = v_hold.key::uuid)
-        WHEN 'task_state' THEN EXISTS (SELECT FROM "public"."task_state_store" AS i WHERE i."id" = v_hold.key::integer)
-        WHEN 'asset_state' THEN EXISTS (SELECT FROM "public"."asset_state_store" AS i WHERE i."asset_id" = (v_hold.key::jsonb ->> 0)::integer AND i."key" = (v_hold.key::jsonb ->> 1)::text)
-        WHEN 'revoked_token' THEN EXISTS (SELECT FROM "public"."revoked_token" AS i WHERE i."jti" = v_hold.key::text)
-        WHEN 'log' THEN EXISTS (SELECT FROM "public"."log" AS i WHERE i."id" = v_hold.key::integer)
-        WHEN 'import_error' THEN EXISTS (SELECT FROM "public"."import_error" AS i WHERE i."id" = v_hold.key::integer)
-        WHEN 'job' THEN EXISTS (SELECT FROM "public"."job" AS i WHERE i."id" = v_hold.key::integer)
-        WHEN 'connection_test_request' THEN EXISTS (SELECT FROM "public"."connection_test_request" AS i WHERE i."id" = v_hold.key::uuid)
-    END;
-    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body cdf8a36e2ce2]';
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT windrow_airflow_3.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 82911ed86576]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1630,11 +2487,15 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
+    v_key  text := p_options ->> 'key';
     v_hold windrow_airflow_3.hold%ROWTYPE;
 BEGIN
     PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'key']);
     v_rule := windrow_airflow_3.check_rule(p_options);
-    DELETE FROM windrow_airflow_3.hold AS h WHERE h.rule = v_rule AND h.key = p_options ->> 'key' RETURNING * INTO v_hold;
+    IF NOT EXISTS (SELECT FROM windrow_airflow_3.hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        SELECT r.o_key INTO v_key FROM windrow_airflow_3.row_of_key(v_rule, v_key) AS r;
+    END IF;
+    DELETE FROM windrow_airflow_3.hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
             USING ERRCODE = '22023', HINT = 'The holds are in table windrow_airflow_3.hold.';
@@ -1643,7 +2504,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.release_hold(jsonb) IS
-    'Releases a hold and answers it. Example: SELECT windrow_airflow_3.release_hold(''{"key": 17}''); [body 350346893340]';
+    'Releases a hold and answers it. Example: SELECT windrow_airflow_3.release_hold(''{"key": 17}''); [body c5c60e30899b]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.set_windows(p_options jsonb)
@@ -1714,9 +2575,9 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.set_windows(jsonb) IS
-    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_airflow_3.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_airflow_3.set_windows(''{"windows": "never"}''); [body 008ccfae3a40]';
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_airflow_3.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_airflow_3.set_windows(''{"windows": "never"}''); [body 1d308a516e64]';
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.claim_artifacts(p_limit integer)
 RETURNS TABLE (artifact_id bigint, host text, path text)
 LANGUAGE sql SECURITY DEFINER
@@ -1738,7 +2599,19 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 8f31555cd80b]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 86d689b748ee]';
+CREATE OR REPLACE FUNCTION windrow_airflow_3.named_artifacts(p_artifacts jsonb)
+RETURNS TABLE (artifact_id bigint, named_by text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    -- No rule of the spec names files.
+    SELECT NULL::bigint, NULL::text WHERE false;
+
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.named_artifacts(jsonb) IS
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body 23ae83ad68de]';
 CREATE OR REPLACE FUNCTION windrow_airflow_3.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1756,7 +2629,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.finish_artifact(bigint, text) IS
-    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 9c7f338b4e3b]';
+    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 79f45fed806b]';
 
 -- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.record_forced_install(p_findings jsonb)
@@ -1771,7 +2644,7 @@ AS $windrow$
     END;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.record_forced_install(jsonb) IS
-    'Notes the findings of the check that an installation overruled; NULL clears the note. [body 30d685bd19a8]';
+    'Notes the findings of the check that an installation overruled; NULL clears the note. [body 5f35b9b30c62]';
 
 -- verify: is everything as it should be?
 CREATE OR REPLACE FUNCTION windrow_airflow_3.verify(p_options jsonb DEFAULT '{}')
@@ -1812,6 +2685,16 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('asset_event_batch'),
+            ('asset_event_judge'),
+            ('asset_event_kept'),
+            ('asset_event_next'),
+            ('asset_event_preview'),
+            ('asset_event_purge'),
+            ('asset_event_rows'),
+            ('asset_event_scope'),
+            ('asset_event_step'),
+            ('asset_event_undated'),
             ('asset_state_batch'),
             ('asset_state_cutoff'),
             ('asset_state_judge'),
@@ -1820,11 +2703,23 @@ BEGIN
             ('asset_state_preview'),
             ('asset_state_purge'),
             ('asset_state_step'),
+            ('callback_batch'),
+            ('callback_below'),
+            ('callback_cutoff'),
+            ('callback_judge'),
+            ('callback_next'),
+            ('callback_overdue'),
+            ('callback_preview'),
+            ('callback_purge'),
+            ('callback_rows'),
+            ('callback_step'),
+            ('catalog_now'),
+            ('check_caller'),
+            ('check_catalog'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
-            ('check_stranger'),
             ('claim_artifacts'),
             ('connection_test_request_batch'),
             ('connection_test_request_count'),
@@ -1847,10 +2742,21 @@ BEGIN
             ('dag_runs_scope'),
             ('dag_runs_step'),
             ('dag_runs_undated'),
+            ('dag_version_batch'),
+            ('dag_version_judge'),
+            ('dag_version_kept'),
+            ('dag_version_next'),
+            ('dag_version_preview'),
+            ('dag_version_purge'),
+            ('dag_version_rows'),
+            ('dag_version_scope'),
+            ('dag_version_step'),
+            ('dag_version_undated'),
             ('drop_policy'),
             ('due_now'),
             ('due_of'),
             ('finish_artifact'),
+            ('foreign_code'),
             ('held_back'),
             ('holds_lock'),
             ('import_error_batch'),
@@ -1865,6 +2771,7 @@ BEGIN
             ('import_error_undated'),
             ('import_error_window'),
             ('in_window'),
+            ('instant_of'),
             ('is_alive'),
             ('is_own'),
             ('job_batch'),
@@ -1890,12 +2797,22 @@ BEGIN
             ('log_strays'),
             ('log_undated'),
             ('log_window'),
+            ('look_again'),
+            ('named_artifacts'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
             ('outlook'),
             ('pace'),
+            ('partition_log_batch'),
+            ('partition_log_cutoff'),
+            ('partition_log_judge'),
+            ('partition_log_next'),
+            ('partition_log_overdue'),
+            ('partition_log_preview'),
+            ('partition_log_purge'),
+            ('partition_log_step'),
             ('pause'),
             ('pause_rule'),
             ('preview'),
@@ -1907,6 +2824,7 @@ BEGIN
             ('record_pass'),
             ('record_skips'),
             ('release_hold'),
+            ('replaced'),
             ('resume'),
             ('resume_rule'),
             ('revoked_token_batch'),
@@ -1916,6 +2834,7 @@ BEGIN
             ('revoked_token_preview'),
             ('revoked_token_purge'),
             ('revoked_token_step'),
+            ('row_of_key'),
             ('rule_paused'),
             ('run'),
             ('run_begin'),
@@ -1931,18 +2850,17 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
-            ('stranger'),
             ('strangers'),
+            ('take_lock'),
+            ('take_tables'),
             ('tally_up'),
             ('task_state_batch'),
-            ('task_state_cutoff'),
             ('task_state_judge'),
             ('task_state_next'),
             ('task_state_overdue'),
             ('task_state_preview'),
             ('task_state_purge'),
             ('task_state_step'),
-            ('task_state_undated'),
             ('throttle'),
             ('tries_batch'),
             ('tries_below'),
@@ -1954,19 +2872,28 @@ BEGIN
             ('tries_rows'),
             ('tries_step'),
             ('tries_unranked'),
+            ('unaccounted'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
         VALUES
+            ('asset_event', 'windrow_asset_event_timestamp_id'),
             ('asset_partition_dag_run', 'windrow_asset_partition_dag_run_created_dag_run_id'),
             ('backfill_dag_run', 'windrow_backfill_dag_run_dag_run_id'),
             ('connection_test_request', 'windrow_connection_test_request_updated_at'),
             ('dag_run', 'windrow_dag_run_dag_id_end_date_updated_at_id'),
             ('dag_run', 'windrow_dag_run_dag_id_run_after_id'),
+            ('dag_run', 'windrow_dag_run_dag_id_run_type_logical_date_id'),
+            ('dag_run', 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id'),
+            ('dag_run', 'windrow_dag_run_dag_id_run_type_run_after_id'),
+            ('dag_version', 'windrow_dag_version_created_at_id'),
+            ('dag_version', 'windrow_dag_version_dag_id_version_number_id'),
             ('deadline', 'windrow_deadline_dagrun_id'),
+            ('deadline', 'windrow_deadline_deadline_alert_id'),
+            ('deadline_alert', 'windrow_deadline_alert_serialized_dag_id'),
             ('import_error', 'windrow_import_error_timestamp'),
             ('job', 'windrow_job_latest_heartbeat'),
-            ('task_state_store', 'windrow_task_state_store_updated_at_id')
+            ('partitioned_asset_key_log', 'windrow_partitioned_asset_key_log_asset_event_id')
     ),
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
@@ -2027,16 +2954,285 @@ BEGIN
         UNION ALL
         SELECT
             4, 'routine', r.name,
-            CASE WHEN p.oid IS NOT NULL AND d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'ok' ELSE 'violation' END,
+            CASE WHEN p.known THEN 'ok' ELSE 'violation' END,
             1,
             CASE
-                WHEN p.oid IS NULL THEN 'missing; run windrow install'
-                WHEN d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'as generated'
+                WHEN p.known IS NULL THEN 'missing; run windrow install'
+                WHEN p.known THEN 'as generated'
                 ELSE 'edited by hand; windrow install puts it back'
             END
         FROM routine AS r
-        LEFT JOIN pg_proc AS p ON p.pronamespace = 'windrow_airflow_3'::regnamespace AND p.proname = r.name
-        LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
+        LEFT JOIN LATERAL (
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            FROM pg_proc AS p
+            LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+            CROSS JOIN LATERAL (SELECT concat_ws(
+                ' ',
+                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+                CASE WHEN p.proisstrict THEN 'strict' END,
+                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+            )) AS h(head)
+            WHERE p.pronamespace = 'windrow_airflow_3'::regnamespace
+              AND p.proname = r.name
+        ) AS p ON true
+        UNION ALL
+        -- What somebody else has made in the schema, or may do to what is in it.
+        SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                -- The roles hold rights and do nothing else.
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('role %I', r.rolname) AS object,
+                    pg_catalog.concat('may ', pg_catalog.concat_ws(
+                        ', ',
+                        CASE WHEN r.rolcanlogin AND r.rolname = 'windrow_airflow_3_owner' THEN 'log in' END,
+                        CASE WHEN r.rolsuper THEN 'do everything' END,
+                        CASE WHEN r.rolcreaterole THEN 'create roles' END,
+                        CASE WHEN r.rolcreatedb THEN 'create databases' END,
+                        CASE WHEN r.rolreplication THEN 'replicate' END,
+                        CASE WHEN r.rolbypassrls THEN 'bypass row security' END
+                    )) AS problem,
+                    pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE WHEN r.rolname = 'windrow_airflow_3_owner' THEN 'NOLOGIN ' END) AS remedy
+                FROM pg_catalog.pg_roles AS r
+                WHERE r.rolname IN ('windrow_airflow_3_owner', 'windrow_airflow_3_operator', 'windrow_airflow_3_auditor')
+                  AND (r.rolcanlogin AND r.rolname = 'windrow_airflow_3_owner' OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
+                UNION ALL
+                -- A member of the owner role may do what it may. Who installs is one, and who owns all the tables gains nothing by it.
+                SELECT
+                    2,
+                    pg_catalog.format('role %I', r.rolname),
+                    pg_catalog.format('is granted to %s, who may then act as the owner', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+                    pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE r.rolname = 'windrow_airflow_3_owner'
+                  AND NOT m.rolsuper
+                  AND m.rolname <> ALL (ARRAY(SELECT c.installed_by FROM windrow_airflow_3.control AS c)::pg_catalog.name[])
+                  AND NOT coalesce((
+                      SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(m.oid, t.relowner, 'MEMBER'))
+                      FROM pg_catalog.pg_class AS t
+                      WHERE t.relnamespace = pg_catalog.to_regnamespace('"public"')
+                        AND t.relname IN ('asset_alias_asset_event', 'asset_event', 'asset_partition_dag_run', 'asset_state_store', 'callback', 'connection_test_request', 'dag_code', 'dag_run', 'dag_run_note', 'dag_version', 'dagrun_asset_event', 'deadline', 'deadline_alert', 'hitl_detail', 'hitl_detail_history', 'import_error', 'job', 'log', 'partitioned_asset_key_log', 'rendered_task_instance_fields', 'revoked_token', 'serialized_dag', 'task_instance', 'task_instance_history', 'task_instance_note', 'task_map', 'task_reschedule', 'task_state_store', 'xcom')
+                  ), false)
+                  -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.pg_database AS b
+                      JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND e.refobjid = r.oid
+                      WHERE b.datdba = m.oid
+                        AND b.datname <> pg_catalog.current_database()
+                  )
+                GROUP BY r.rolname
+                UNION ALL
+                SELECT
+                    3,
+                    pg_catalog.format('role %I', m.rolname),
+                    pg_catalog.format('is a member of %s', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', ')),
+                    pg_catalog.format('REVOKE %s FROM %I', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', '), m.rolname)
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE m.rolname = 'windrow_airflow_3_owner'
+                  AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+                GROUP BY m.rolname
+                UNION ALL
+                SELECT
+                    4,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(n.nspowner)),
+                    pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO windrow_airflow_3_owner', n.nspname, n.nspname)
+                FROM pg_catalog.pg_namespace AS n
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND pg_catalog.pg_get_userbyid(n.nspowner) <> 'windrow_airflow_3_owner'
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM pg_catalog.pg_namespace AS n
+                CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND a.privilege_type = 'CREATE'
+                  AND a.grantee <> n.nspowner
+                  AND pg_catalog.pg_get_userbyid(a.grantee) <> 'windrow_airflow_3_owner'
+                UNION ALL
+                -- The catalog does not note who owns what the first superuser made.
+                SELECT
+                    6,
+                    pg_catalog.pg_describe_object(d.classid, d.objid, 0),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10))),
+                    'drop it if windrow did not make it, else give it to windrow_airflow_3_owner'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid AND d.deptype = 'n'
+                LEFT JOIN pg_catalog.pg_shdepend AS o
+                    ON o.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+                    AND o.classid = d.classid
+                    AND o.objid = d.objid
+                    AND o.deptype = 'o'
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10)) <> 'windrow_airflow_3_owner'
+                UNION ALL
+                -- What acts when a row of the ledger is written.
+                SELECT
+                    7,
+                    pg_catalog.format('trigger %I on table %s', t.tgname, t.tgrelid::pg_catalog.regclass),
+                    pg_catalog.format('calls %s', t.tgfoid::pg_catalog.regprocedure),
+                    pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal
+                JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND p.pronamespace <> n.oid
+                UNION ALL
+                SELECT
+                    8,
+                    pg_catalog.format('rule %I on table %s', u.rulename, u.ev_class::pg_catalog.regclass),
+                    'acts beside what windrow writes',
+                    pg_catalog.format('DROP RULE %I ON %s', u.rulename, u.ev_class::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_rewrite AS u ON u.ev_class = c.oid
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND u.rulename <> '_RETURN'
+            ) AS f
+            ORDER BY f.position, f.object
+        ) AS c
+        UNION ALL
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        FROM pg_auth_members AS a
+        JOIN pg_roles AS r ON r.oid = a.roleid
+        JOIN pg_roles AS m ON m.oid = a.member
+        WHERE r.rolname = 'windrow_airflow_3_owner'
+          AND NOT m.rolsuper
+          AND m.oid <> (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database())
+          AND EXISTS (
+              SELECT FROM pg_database AS b
+              JOIN pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_authid'::regclass AND e.refobjid = r.oid
+              WHERE b.datdba = m.oid
+                AND b.datname <> current_database()
+          )
+        UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure) AS object,
+                    pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
+                    pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                CROSS JOIN LATERAL pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND a.grantee <> p.proowner
+                  AND NOT (
+                      pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_step', 'dag_runs_purge', 'tries_step', 'tries_purge', 'task_state_step', 'task_state_purge', 'asset_state_step', 'asset_state_purge', 'revoked_token_step', 'revoked_token_purge', 'log_step', 'log_purge', 'import_error_step', 'import_error_purge', 'job_step', 'job_purge', 'connection_test_request_step', 'connection_test_request_purge', 'callback_step', 'callback_purge', 'partition_log_step', 'partition_log_purge', 'asset_event_step', 'asset_event_purge', 'dag_version_step', 'dag_version_purge')
+                  )
+                UNION ALL
+                SELECT
+                    2,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure),
+                    pg_catalog.format('may not be called by %I', g.role),
+                    'run windrow install'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                JOIN (
+                    SELECT r.name, 'windrow_airflow_3_auditor' AS role
+                    FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope']) AS r(name)
+                    UNION ALL
+                    SELECT r.name, 'windrow_airflow_3_operator'
+                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_step', 'dag_runs_purge', 'tries_step', 'tries_purge', 'task_state_step', 'task_state_purge', 'asset_state_step', 'asset_state_purge', 'revoked_token_step', 'revoked_token_purge', 'log_step', 'log_purge', 'import_error_step', 'import_error_purge', 'job_step', 'job_purge', 'connection_test_request_step', 'connection_test_request_purge', 'callback_step', 'callback_purge', 'partition_log_step', 'partition_log_purge', 'asset_event_step', 'asset_event_purge', 'dag_version_step', 'dag_version_purge']) AS r(name)
+                ) AS g ON g.name = p.proname
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.aclexplode(p.proacl) AS a
+                      WHERE pg_catalog.pg_get_userbyid(a.grantee) = g.role
+                  )
+                UNION ALL
+                -- Who may read the ledger is for its owner to say; who writes to it says what is true.
+                SELECT
+                    3,
+                    pg_catalog.format('table %s', a.class),
+                    pg_catalog.format('%s by %s', a.does, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE ALL ON %s FROM %s', a.class, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM (
+                    SELECT c.oid::pg_catalog.regclass AS class, e.grantee, pg_catalog.concat('may be written to: ', pg_catalog.string_agg(DISTINCT e.privilege_type, ', ')) AS does
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    LEFT JOIN pg_catalog.pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL AND NOT t.attisdropped
+                    CROSS JOIN LATERAL (
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
+                        UNION ALL
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(t.attacl) AS x
+                    ) AS e
+                    WHERE n.nspname = 'windrow_airflow_3'
+                      AND e.grantee <> c.relowner
+                      AND e.privilege_type NOT IN ('SELECT', 'USAGE')
+                    GROUP BY c.oid, e.grantee
+                    UNION ALL
+                    SELECT c.oid::pg_catalog.regclass, x.grantee, 'may be read'
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS x
+                    WHERE n.nspname = 'windrow_airflow_3'
+                      AND x.grantee = 0
+                      AND x.privilege_type = 'SELECT'
+                ) AS a
+                UNION ALL
+                -- The last installation noted what each check said.
+                SELECT
+                    4,
+                    pg_catalog.format('constraint %I', w.name),
+                    CASE
+                        WHEN k.oid IS NULL THEN 'is missing'
+                        WHEN NOT k.convalidated THEN 'is not validated'
+                        ELSE 'is another than the installation made'
+                    END,
+                    'run windrow install'
+                FROM pg_catalog.unnest(ARRAY['control_only_row_check', 'policy_dag_runs', 'policy_tries', 'policy_task_state', 'policy_asset_state', 'policy_revoked_token', 'policy_log', 'policy_import_error', 'policy_job', 'policy_connection_test_request', 'policy_callback', 'policy_partition_log', 'policy_asset_event', 'policy_dag_version', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check']) AS w(name)
+                LEFT JOIN (
+                    pg_catalog.pg_constraint AS k
+                    JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace AND n.nspname = 'windrow_airflow_3'
+                ) ON k.conname = w.name AND k.contype = 'c'
+                WHERE k.oid IS NULL
+                   OR NOT k.convalidated
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ', pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') IS NULL
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('table %s', c.oid::pg_catalog.regclass),
+                    'has no primary key any more',
+                    'make it again, as the CREATE TABLE of the generated files has it'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_pass', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
+                UNION ALL
+                SELECT
+                    6,
+                    pg_catalog.format('constraint %I on table %s', k.conname, k.conrelid::pg_catalog.regclass),
+                    'is none of windrow''s',
+                    pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', k.conrelid::pg_catalog.regclass, k.conname)
+                FROM pg_catalog.pg_constraint AS k
+                JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace
+                WHERE n.nspname = 'windrow_airflow_3'
+                  AND k.conrelid <> 0
+                  AND k.contype IN ('c', 'f', 'x', 't')
+                  AND k.conname <> ALL (ARRAY['control_only_row_check', 'policy_dag_runs', 'policy_tries', 'policy_task_state', 'policy_asset_state', 'policy_revoked_token', 'policy_log', 'policy_import_error', 'policy_job', 'policy_connection_test_request', 'policy_callback', 'policy_partition_log', 'policy_asset_event', 'policy_dag_version', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check']::pg_catalog.name[])
+            ) AS f
+            ORDER BY f.position, f.object, f.problem
+        ) AS c
         UNION ALL
         SELECT
             5, 'index', n.index_name,
@@ -2052,16 +3248,13 @@ BEGIN
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
         SELECT
-            5, 'reference', s.table_name,
-            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
-            1,
-            format(
-                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
-                s.parent, s.constraint_name, s.on_delete,
-                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
-                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
-            )
+            5, 'reference', s.object, 'violation', 1,
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
         FROM windrow_airflow_3.strangers() AS s
+        UNION ALL
+        SELECT 5, 'catalog', c.spec, 'violation', 1, windrow_airflow_3.unaccounted() || '; runs refuse'
+        FROM windrow_airflow_3.control AS c
+        WHERE starts_with(windrow_airflow_3.unaccounted(), 'catalog changed')
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_airflow_3.policy AS p
@@ -2069,13 +3262,17 @@ BEGIN
             VALUES
                 ('dag_runs', 604800::bigint),
                 ('tries', 0::bigint),
-                ('task_state', 604800::bigint),
+                ('task_state', 0::bigint),
                 ('asset_state', 604800::bigint),
                 ('revoked_token', 0::bigint),
                 ('log', 604800::bigint),
                 ('import_error', 604800::bigint),
                 ('job', 604800::bigint),
-                ('connection_test_request', 86400::bigint)
+                ('connection_test_request', 86400::bigint),
+                ('callback', 86400::bigint),
+                ('partition_log', 86400::bigint),
+                ('asset_event', 604800::bigint),
+                ('dag_version', 604800::bigint)
         ) AS m(rule, minimum) ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
         SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
@@ -2129,4 +3326,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 3117b395608f]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 9ef60cda699c]';
+RESET ROLE;

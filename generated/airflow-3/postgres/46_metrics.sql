@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.due_of(p_rule text, p_limit bigint)
@@ -44,10 +45,26 @@ AS $windrow$
     UNION ALL
     SELECT 'connection_test_request', o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete
     FROM windrow_airflow_3.connection_test_request_overdue(clock_timestamp(), p_limit) AS o
-    WHERE coalesce(p_rule, 'connection_test_request') = 'connection_test_request';
+    WHERE coalesce(p_rule, 'connection_test_request') = 'connection_test_request'
+    UNION ALL
+    SELECT 'callback', o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete
+    FROM windrow_airflow_3.callback_overdue(clock_timestamp(), p_limit) AS o
+    WHERE coalesce(p_rule, 'callback') = 'callback'
+    UNION ALL
+    SELECT 'partition_log', o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete
+    FROM windrow_airflow_3.partition_log_overdue(clock_timestamp(), p_limit) AS o
+    WHERE coalesce(p_rule, 'partition_log') = 'partition_log'
+    UNION ALL
+    SELECT 'asset_event', count(*), coalesce(extract(epoch FROM clock_timestamp() - min(n.ended)), 0)::double precision, count(*) < p_limit
+    FROM windrow_airflow_3.asset_event_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', p_limit) AS n
+    HAVING coalesce(p_rule, 'asset_event') = 'asset_event'
+    UNION ALL
+    SELECT 'dag_version', count(*), coalesce(extract(epoch FROM clock_timestamp() - min(n.ended)), 0)::double precision, count(*) < p_limit
+    FROM windrow_airflow_3.dag_version_next(clock_timestamp(), NULL, NULL, '-infinity', '00000000-0000-0000-0000-000000000000', p_limit) AS n
+    HAVING coalesce(p_rule, 'dag_version') = 'dag_version';
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body 4dc4178fb2de]';
+    'As due_now, of rule p_rule; NULL is each. [body 6bc36a73b70c]';
 
 -- due_now: what is due at this instant, by rule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.due_now(p_limit bigint)
@@ -58,7 +75,7 @@ AS $windrow$
     SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_airflow_3.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_airflow_3.due_now(10000); [body e20588cfc474]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_airflow_3.due_now(10000); [body 54bb83047576]';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.count_backlog(p_run bigint)
@@ -102,7 +119,7 @@ AS $windrow$
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body aefb1533a42b]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 147f968eb826]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_airflow_3.last_look AS
@@ -118,7 +135,7 @@ SELECT n.rule, (
     ORDER BY r.run_id DESC
     LIMIT 1
 ) AS run_id
-FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) AS n(rule);
+FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) AS n(rule);
 COMMENT ON VIEW windrow_airflow_3.last_look IS
     'By rule, the last run, or dry run, that looked at what is due; NULL where none of the last thousand did.';
 
@@ -170,11 +187,27 @@ BEGIN
               AND isfinite(i."updated_at")
         );
     END IF;
+    IF p_rule = 'asset_event' THEN
+        RETURN (
+            SELECT extract(epoch FROM clock_timestamp() - i."timestamp")
+            FROM "public"."asset_event" AS i
+            WHERE i."id" = p_key::integer
+              AND isfinite(i."timestamp")
+        );
+    END IF;
+    IF p_rule = 'dag_version' THEN
+        RETURN (
+            SELECT extract(epoch FROM clock_timestamp() - i."created_at")
+            FROM "public"."dag_version" AS i
+            WHERE i."id" = p_key::uuid
+              AND isfinite(i."created_at")
+        );
+    END IF;
     RETURN NULL;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body dc39f830ea18]';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 7e8e9c7da9ce]';
 
 -- undeletable: what the last look at each rule left, and why.
 CREATE OR REPLACE VIEW windrow_airflow_3.undeletable AS
@@ -272,7 +305,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tally_up() IS
-    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 8244d1fb3468]';
+    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 127fc982e57e]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_airflow_3.metrics AS
@@ -283,7 +316,7 @@ SELECT 'windrow_paused', '{}', c.paused::integer
 FROM windrow_airflow_3.control AS c
 UNION ALL
 SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request']) AS r(name)
+FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) AS r(name)
 LEFT JOIN windrow_airflow_3.rule_pause AS p ON p.rule = r.name
 UNION ALL
 SELECT m.name, '{}', m.value
@@ -369,3 +402,4 @@ FROM windrow_airflow_3.hold AS h
 WHERE (h.until IS NULL OR h.until > clock_timestamp());
 COMMENT ON VIEW windrow_airflow_3.metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+RESET ROLE;

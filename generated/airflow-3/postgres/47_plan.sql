@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_airflow_3_owner";
 
 -- outlook: how much is due by rule, how that lies along time, and how much becomes due next. windrow plan asks for it.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.outlook(p_options jsonb DEFAULT '{}')
@@ -237,8 +238,91 @@ BEGIN
         ) AS p;
         v_rules := v_rules || v_due;
     END IF;
+    IF coalesce(p_options ->> 'rule', 'callback') = 'callback' THEN
+        SELECT json_build_object('rule', 'callback', 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
+        INTO v_due
+        FROM windrow_airflow_3.callback_overdue(v_now, v_limit) AS o;
+        v_rules := v_rules || v_due;
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'partition_log') = 'partition_log' THEN
+        SELECT json_build_object('rule', 'partition_log', 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
+        INTO v_due
+        FROM windrow_airflow_3.partition_log_overdue(v_now, v_limit) AS o;
+        v_rules := v_rules || v_due;
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'asset_event') = 'asset_event' THEN
+        -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+        SELECT CASE WHEN greatest(s.later, s.now) < v_limit THEN s.later - s.now END
+        INTO v_soon
+        FROM (
+            SELECT
+                (SELECT count(*) FROM windrow_airflow_3.asset_event_next(v_then, NULL, NULL, c.least, '-2147483648', v_limit)) AS later,
+                (SELECT count(*) FROM windrow_airflow_3.asset_event_next(v_now, NULL, NULL, c.least, '-2147483648', v_limit)) AS now
+            FROM (
+                SELECT min(s.cutoff) AS least
+                FROM windrow_airflow_3.asset_event_scope(v_now, NULL, NULL) AS s
+                WHERE s.cutoff > '-infinity'
+            ) AS c
+        ) AS s;
+        SELECT json_build_object(
+            'rule', 'asset_event',
+            'families', coalesce(sum(p.families), 0),
+            'complete', coalesce(sum(p.families), 0) < v_limit,
+            'parts', coalesce(json_agg(json_build_object('from', p.since, 'families', p.families) ORDER BY p.part), '[]'),
+            'ahead', v_soon
+        )
+        INTO v_due
+        FROM (
+            SELECT d.part, min(d.due) AS since, count(*) AS families
+            FROM (
+                SELECT o.due, (row_number() OVER (ORDER BY o.due) - 1) * v_parts / count(*) OVER () AS part
+                FROM (
+                    SELECT n.ended AS due
+                    FROM windrow_airflow_3.asset_event_next(v_now, NULL, NULL, '-infinity', '-2147483648', v_limit) AS n
+                ) AS o
+            ) AS d
+            GROUP BY d.part
+        ) AS p;
+        v_rules := v_rules || v_due;
+    END IF;
+    IF coalesce(p_options ->> 'rule', 'dag_version') = 'dag_version' THEN
+        -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+        SELECT CASE WHEN greatest(s.later, s.now) < v_limit THEN s.later - s.now END
+        INTO v_soon
+        FROM (
+            SELECT
+                (SELECT count(*) FROM windrow_airflow_3.dag_version_next(v_then, NULL, NULL, c.least, '00000000-0000-0000-0000-000000000000', v_limit)) AS later,
+                (SELECT count(*) FROM windrow_airflow_3.dag_version_next(v_now, NULL, NULL, c.least, '00000000-0000-0000-0000-000000000000', v_limit)) AS now
+            FROM (
+                SELECT min(s.cutoff) AS least
+                FROM windrow_airflow_3.dag_version_scope(v_now, NULL, NULL) AS s
+                WHERE s.cutoff > '-infinity'
+            ) AS c
+        ) AS s;
+        SELECT json_build_object(
+            'rule', 'dag_version',
+            'families', coalesce(sum(p.families), 0),
+            'complete', coalesce(sum(p.families), 0) < v_limit,
+            'parts', coalesce(json_agg(json_build_object('from', p.since, 'families', p.families) ORDER BY p.part), '[]'),
+            'ahead', v_soon
+        )
+        INTO v_due
+        FROM (
+            SELECT d.part, min(d.due) AS since, count(*) AS families
+            FROM (
+                SELECT o.due, (row_number() OVER (ORDER BY o.due) - 1) * v_parts / count(*) OVER () AS part
+                FROM (
+                    SELECT n.ended AS due
+                    FROM windrow_airflow_3.dag_version_next(v_now, NULL, NULL, '-infinity', '00000000-0000-0000-0000-000000000000', v_limit) AS n
+                ) AS o
+            ) AS d
+            GROUP BY d.part
+        ) AS p;
+        v_rules := v_rules || v_due;
+    END IF;
     RETURN json_build_object('as_of', v_now, 'rules', to_json(v_rules));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.outlook(jsonb) IS
-    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT windrow_airflow_3.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body 81cce6ebf2c1]';
+    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT windrow_airflow_3.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body 41c95d63c6db]';
+RESET ROLE;

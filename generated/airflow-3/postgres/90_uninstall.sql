@@ -6,9 +6,17 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 DO $windrow$
+DECLARE
+    v_role pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_airflow_3 ');
+        -- pg_cron shows everybody but a superuser his own jobs only.
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_airflow_3_schedule') AND pg_catalog.pg_has_role(current_user, 'windrow_airflow_3_schedule', 'MEMBER') THEN
+            PERFORM pg_catalog.set_config('role', 'windrow_airflow_3_schedule', true);
+            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_airflow_3 ');
+            PERFORM pg_catalog.set_config('role', v_role, true);
+        END IF;
     END IF;
 END
 $windrow$;
@@ -17,6 +25,11 @@ $windrow$;
 -- A batch under way is waited for, and the next one finds nothing.
 DO $windrow$
 BEGIN
+    -- The schema is its owner's.
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_airflow_3_owner') AND NOT pg_catalog.pg_has_role(current_user, 'windrow_airflow_3_owner', 'USAGE') THEN
+        EXECUTE format('GRANT "windrow_airflow_3_owner" TO %I', current_user);
+        PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
+    END IF;
     IF pg_catalog.to_regclass('windrow_airflow_3.run') IS NOT NULL THEN
         LOCK TABLE windrow_airflow_3.run;
     END IF;
@@ -24,13 +37,27 @@ BEGIN
 END
 $windrow$;
 
-DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_task_state_store_updated_at_id";
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_partitioned_asset_key_log_asset_event_id";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_job_latest_heartbeat";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_import_error_timestamp";
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_deadline_alert_serialized_dag_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_deadline_deadline_alert_id";
+
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_deadline_dagrun_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_version_dag_id_version_number_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_version_created_at_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_run_type_run_after_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_run_type_partition_date_run_after_id";
+
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_run_type_logical_date_id";
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_dag_run_dag_id_run_after_id";
 
@@ -42,16 +69,18 @@ DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_backfill_dag_run_dag_run_id"
 
 DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_asset_partition_dag_run_created_dag_run_id";
 
+DROP INDEX CONCURRENTLY IF EXISTS "public"."windrow_asset_event_timestamp_id";
+
 -- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
 DO $windrow$
 DECLARE
     v_role   text;
     v_joined boolean;
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['windrow_airflow_3_operator', 'windrow_airflow_3_auditor', 'windrow_airflow_3_owner'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['windrow_airflow_3_schedule', 'windrow_airflow_3_operator', 'windrow_airflow_3_auditor', 'windrow_airflow_3_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.
-            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE') OR v_role = 'windrow_airflow_3_owner' AND current_setting('windrow.joined', true) = 'yes';
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;

@@ -4,6 +4,11 @@
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
 FROM (
+    SELECT 'asset_alias_asset_event.event_id' AS edge, count(*) AS orphans
+    FROM "public"."asset_alias_asset_event" AS c
+    WHERE c."event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."event_id")
+    UNION ALL
     SELECT 'asset_partition_dag_run.created_dag_run_id' AS edge, count(*) AS orphans
     FROM "public"."asset_partition_dag_run" AS c
     WHERE c."created_dag_run_id" IS NOT NULL
@@ -13,6 +18,16 @@ FROM (
     FROM "public"."backfill_dag_run" AS c
     WHERE c."dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dag_run_id")
+    UNION ALL
+    SELECT 'dag_code.dag_version_id' AS edge, count(*) AS orphans
+    FROM "public"."dag_code" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
+    UNION ALL
+    SELECT 'dag_run.created_dag_version_id' AS edge, count(*) AS orphans
+    FROM "public"."dag_run" AS c
+    WHERE c."created_dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."created_dag_version_id")
     UNION ALL
     SELECT 'dag_run_note.dag_run_id' AS edge, count(*) AS orphans
     FROM "public"."dag_run_note" AS c
@@ -24,10 +39,30 @@ FROM (
     WHERE c."dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dag_run_id")
     UNION ALL
+    SELECT 'dagrun_asset_event.event_id' AS edge, count(*) AS orphans
+    FROM "public"."dagrun_asset_event" AS c
+    WHERE c."event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."event_id")
+    UNION ALL
     SELECT 'deadline.dagrun_id' AS edge, count(*) AS orphans
     FROM "public"."deadline" AS c
     WHERE c."dagrun_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."id" = c."dagrun_id")
+    UNION ALL
+    SELECT 'deadline.callback_id' AS edge, count(*) AS orphans
+    FROM "public"."deadline" AS c
+    WHERE c."callback_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."callback" AS p WHERE p."id" = c."callback_id")
+    UNION ALL
+    SELECT 'deadline.deadline_alert_id' AS edge, count(*) AS orphans
+    FROM "public"."deadline" AS c
+    WHERE c."deadline_alert_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."deadline_alert" AS p WHERE p."id" = c."deadline_alert_id")
+    UNION ALL
+    SELECT 'deadline_alert.serialized_dag_id' AS edge, count(*) AS orphans
+    FROM "public"."deadline_alert" AS c
+    WHERE c."serialized_dag_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."serialized_dag" AS p WHERE p."id" = c."serialized_dag_id")
     UNION ALL
     SELECT 'hitl_detail.ti_id' AS edge, count(*) AS orphans
     FROM "public"."hitl_detail" AS c
@@ -44,15 +79,30 @@ FROM (
     WHERE c."asset_partition_dag_run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p WHERE p."id" = c."asset_partition_dag_run_id")
     UNION ALL
+    SELECT 'partitioned_asset_key_log.asset_event_id' AS edge, count(*) AS orphans
+    FROM "public"."partitioned_asset_key_log" AS c
+    WHERE c."asset_event_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."asset_event" AS p WHERE p."id" = c."asset_event_id")
+    UNION ALL
     SELECT 'rendered_task_instance_fields.dag_id, task_id, run_id, map_index' AS edge, count(*) AS orphans
     FROM "public"."rendered_task_instance_fields" AS c
     WHERE c."dag_id" IS NOT NULL AND c."task_id" IS NOT NULL AND c."run_id" IS NOT NULL AND c."map_index" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."task_instance" AS p WHERE p."dag_id" = c."dag_id" AND p."task_id" = c."task_id" AND p."run_id" = c."run_id" AND p."map_index" = c."map_index")
     UNION ALL
+    SELECT 'serialized_dag.dag_version_id' AS edge, count(*) AS orphans
+    FROM "public"."serialized_dag" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
+    UNION ALL
     SELECT 'task_instance.dag_id, run_id' AS edge, count(*) AS orphans
     FROM "public"."task_instance" AS c
     WHERE c."dag_id" IS NOT NULL AND c."run_id" IS NOT NULL
       AND NOT EXISTS (SELECT FROM "public"."dag_run" AS p WHERE p."dag_id" = c."dag_id" AND p."run_id" = c."run_id")
+    UNION ALL
+    SELECT 'task_instance.dag_version_id' AS edge, count(*) AS orphans
+    FROM "public"."task_instance" AS c
+    WHERE c."dag_version_id" IS NOT NULL
+      AND NOT EXISTS (SELECT FROM "public"."dag_version" AS p WHERE p."id" = c."dag_version_id")
     UNION ALL
     SELECT 'task_instance_history.dag_id, task_id, run_id, map_index' AS edge, count(*) AS orphans
     FROM "public"."task_instance_history" AS c
@@ -90,15 +140,23 @@ ORDER BY o.edge;
 SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
 FROM (
     VALUES
+        ('asset_event', 'windrow_asset_event_timestamp_id'),
         ('asset_partition_dag_run', 'windrow_asset_partition_dag_run_created_dag_run_id'),
         ('backfill_dag_run', 'windrow_backfill_dag_run_dag_run_id'),
         ('connection_test_request', 'windrow_connection_test_request_updated_at'),
         ('dag_run', 'windrow_dag_run_dag_id_end_date_updated_at_id'),
         ('dag_run', 'windrow_dag_run_dag_id_run_after_id'),
+        ('dag_run', 'windrow_dag_run_dag_id_run_type_logical_date_id'),
+        ('dag_run', 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id'),
+        ('dag_run', 'windrow_dag_run_dag_id_run_type_run_after_id'),
+        ('dag_version', 'windrow_dag_version_created_at_id'),
+        ('dag_version', 'windrow_dag_version_dag_id_version_number_id'),
         ('deadline', 'windrow_deadline_dagrun_id'),
+        ('deadline', 'windrow_deadline_deadline_alert_id'),
+        ('deadline_alert', 'windrow_deadline_alert_serialized_dag_id'),
         ('import_error', 'windrow_import_error_timestamp'),
         ('job', 'windrow_job_latest_heartbeat'),
-        ('task_state_store', 'windrow_task_state_store_updated_at_id')
+        ('partitioned_asset_key_log', 'windrow_partitioned_asset_key_log_asset_event_id')
 ) AS n(table_name, index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
@@ -191,5 +249,46 @@ SELECT
     count(*) AS roots
 FROM "public"."connection_test_request" AS i
 WHERE i."state" IN ('success', 'failed')
+GROUP BY 1
+ORDER BY 1;
+
+-- callback: rows of callback that name something which is gone, whether or not they may go.
+SELECT count(*) AS rows
+FROM "public"."callback" AS t
+WHERE t."state" IN ('scheduled', 'success', 'failed')
+  AND (
+      t."id" IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM "public"."deadline" AS p1
+          WHERE p1."callback_id" = t."id"
+      )
+  );
+
+-- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may go.
+SELECT count(*) AS rows
+FROM "public"."partitioned_asset_key_log" AS t
+WHERE (
+      t."asset_partition_dag_run_id" IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM "public"."asset_partition_dag_run" AS p1
+          WHERE p1."id" = t."asset_partition_dag_run_id"
+      )
+  );
+
+-- asset_event: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."timestamp") AS ended,
+    count(*) AS roots
+FROM "public"."asset_event" AS i
+WHERE i."asset_id" IS NOT NULL
+GROUP BY 1
+ORDER BY 1;
+
+-- dag_version: final roots by age, whether or not their family may go.
+SELECT
+    date_trunc('month', i."created_at") AS ended,
+    count(*) AS roots
+FROM "public"."dag_version" AS i
+WHERE i."version_number" IS NOT NULL
 GROUP BY 1
 ORDER BY 1;

@@ -142,7 +142,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7_cases.set_setting(''{"name": "batch_families", "value": 50}''); [body 936454330b6c]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7_cases.set_setting(''{"name": "batch_families", "value": 50}''); [body 61aaf298a25d]'
 BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_name     longtext;
@@ -152,6 +152,7 @@ BEGIN
     DECLARE v_greatest bigint;
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
+    CALL windrow_camunda7_cases.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7_cases.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_camunda7_cases.check_rule(p_options, v_rule);

@@ -59,11 +59,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_CASEINST.ID_. [body 674a473fa38c]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_CASEINST.ID_. [body 3cddbc12e6c7]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_cases.work_scope, windrow_camunda7_cases.work_silent, windrow_camunda7_cases.work_held, windrow_camunda7_cases.work_root, windrow_camunda7_cases.work_seen,
-        windrow_camunda7_cases.work_member, windrow_camunda7_cases.work_link, windrow_camunda7_cases.work_locked, windrow_camunda7_cases.work_skip, windrow_camunda7_cases.work_k_act_hi_attachment, windrow_camunda7_cases.work_k_act_hi_dec_out, windrow_camunda7_cases.work_k_act_hi_dec_in;
+        windrow_camunda7_cases.work_member, windrow_camunda7_cases.work_link, windrow_camunda7_cases.work_locked, windrow_camunda7_cases.work_skip,
+        windrow_camunda7_cases.work_arc, windrow_camunda7_cases.work_doubt, windrow_camunda7_cases.work_front, windrow_camunda7_cases.work_case, windrow_camunda7_cases.work_rise, windrow_camunda7_cases.work_reach, windrow_camunda7_cases.work_stay, windrow_camunda7_cases.work_due, windrow_camunda7_cases.work_k_act_hi_attachment, windrow_camunda7_cases.work_k_act_hi_dec_out, windrow_camunda7_cases.work_k_act_hi_dec_in;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_camunda7_cases.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -86,6 +87,12 @@ BEGIN
         ended datetime(6),
         PRIMARY KEY (id),
         KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    -- The next roots of each scope, of which the first are those.
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_due (
+        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
     -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
@@ -122,6 +129,55 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_arc (
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_doubt (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_front (
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_case (
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_rise (
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_reach (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_stay (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE windrow_camunda7_cases.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -149,12 +205,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body c3088b81d97c]'
+COMMENT 'Drops the work tables. [body a863ed5c5b50]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_cases.work_cursor, windrow_camunda7_cases.work_gone, windrow_camunda7_cases.work_skipped, windrow_camunda7_cases.work_mend, windrow_camunda7_cases.work_torn,
         windrow_camunda7_cases.work_scope, windrow_camunda7_cases.work_silent, windrow_camunda7_cases.work_held, windrow_camunda7_cases.work_root, windrow_camunda7_cases.work_seen,
-        windrow_camunda7_cases.work_member, windrow_camunda7_cases.work_link, windrow_camunda7_cases.work_locked, windrow_camunda7_cases.work_skip, windrow_camunda7_cases.work_k_act_hi_attachment, windrow_camunda7_cases.work_k_act_hi_dec_out, windrow_camunda7_cases.work_k_act_hi_dec_in;
+        windrow_camunda7_cases.work_member, windrow_camunda7_cases.work_link, windrow_camunda7_cases.work_locked, windrow_camunda7_cases.work_skip,
+        windrow_camunda7_cases.work_arc, windrow_camunda7_cases.work_doubt, windrow_camunda7_cases.work_front, windrow_camunda7_cases.work_case, windrow_camunda7_cases.work_rise, windrow_camunda7_cases.work_reach, windrow_camunda7_cases.work_stay, windrow_camunda7_cases.work_due, windrow_camunda7_cases.work_k_act_hi_attachment, windrow_camunda7_cases.work_k_act_hi_dec_out, windrow_camunda7_cases.work_k_act_hi_dec_in;
 END$$
 DELIMITER ;
 
@@ -205,18 +262,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; case_instances_judge decides. [body 4e9e449b4063]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; case_instances_judge decides. [body e6fc0ef62d58]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
     DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_cases.work_due;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
@@ -248,7 +299,6 @@ BEGIN
     END LOOP scopes;
     INSERT INTO windrow_camunda7_cases.work_root (id, ended)
     SELECT d.id, d.ended FROM windrow_camunda7_cases.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
-    DROP TEMPORARY TABLE windrow_camunda7_cases.work_due;
 END$$
 DELIMITER ;
 
@@ -360,60 +410,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_doubt;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 1e29a89fd4d3]'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body df818d9b51bf]'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_cases.work_arc, windrow_camunda7_cases.work_doubt, windrow_camunda7_cases.work_front, windrow_camunda7_cases.work_case, windrow_camunda7_cases.work_rise, windrow_camunda7_cases.work_reach, windrow_camunda7_cases.work_stay;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_arc (
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_front (
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO windrow_camunda7_cases.work_arc (upper_id, lower_id)
@@ -491,8 +491,6 @@ BEGIN
     LEFT JOIN windrow_camunda7_cases.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_cases.work_arc, windrow_camunda7_cases.work_doubt, windrow_camunda7_cases.work_front, windrow_camunda7_cases.work_case, windrow_camunda7_cases.work_rise, windrow_camunda7_cases.work_reach, windrow_camunda7_cases.work_stay;
 END$$
 DELIMITER ;
 
@@ -735,30 +733,23 @@ BEGIN
 END$$
 DELIMITER ;
 
--- case_instances_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- case_instances_batch: deletes what case_instances_judge left in work_member, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that case_instances_judge lets go: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. A dry run takes its deletions back. case_instances_step calls it. [body 88b80796d932]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows case_instances_judge has locked and left in work_member: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. case_instances_step calls it, and rolls back for a dry run. [body 99e831cd43bd]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_any     boolean;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    CALL windrow_camunda7_cases.case_instances_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_cases.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO windrow_camunda7_cases.unfinished (run_id, rule, links)
         SELECT p_run, 'case_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -1039,9 +1030,6 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_CASEINST'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -1072,7 +1060,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 62bda1081dbc]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body d10b6bbe978d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1118,11 +1106,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7_cases.case_instances_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1179,10 +1176,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_camunda7_cases.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_camunda7_cases.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7_cases.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_cases.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -1197,7 +1205,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM windrow_camunda7_cases.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_camunda7_cases.case_instances_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7_cases.case_instances_judge(false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7_cases.case_instances_batch(p_run, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7_cases.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
                 INSERT INTO windrow_camunda7_cases.work_gone (id)
                 SELECT m.id FROM windrow_camunda7_cases.work_member AS m;
@@ -1217,6 +1239,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'case_instances';
+            CALL windrow_camunda7_cases.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_cases.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_camunda7_cases.unfinished WHERE run_id = p_run AND rule = 'case_instances';
             COMMIT;
             SET o_state = 'more';
@@ -1241,6 +1273,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7_cases.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7_cases.run_rule AS p
             SET p.retries = p.retries + 1,

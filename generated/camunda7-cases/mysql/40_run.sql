@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body c6948f70ad4c]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body f60e19a6eeba]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -26,6 +26,7 @@ BEGIN
         IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0),
         @@SESSION.time_zone
     );
+    CALL windrow_camunda7_cases.drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
@@ -88,9 +89,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 71f6c3b19a37]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 99346d54e0ff]'
 BEGIN
     DECLARE v_batch bigint;
+    CALL windrow_camunda7_cases.note_catalog(p_run);
     IF COALESCE(p_rule, 'case_instances') = 'case_instances' THEN
         CALL windrow_camunda7_cases.setting_of('case_instances', 'batch_families', v_batch);
         INSERT INTO windrow_camunda7_cases.run_rule (run_id, rule, batch_families)
@@ -115,20 +117,47 @@ END$$
 DELIMITER ;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays.
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7_cases.reap(); [body 923e5a623536]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7_cases.reap(); [body 5d73ba852d97]'
 BEGIN
     DECLARE v_torn bigint;
-    UPDATE windrow_camunda7_cases.run AS r
-    SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_cases.run', '.', r.run_id), 'windrow_camunda7_cases.run')) = r.backend_pid, 'cancelled', 'crashed'),
-        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_camunda7_cases.run_rule AS p WHERE p.run_id = r.run_id)
-    WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_cases.run', '.', r.run_id), 'windrow_camunda7_cases.run')), CONNECTION_ID()) = CONNECTION_ID();
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    CALL windrow_camunda7_cases.drop_shadows();
+    CALL windrow_camunda7_cases.server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM windrow_camunda7_cases.run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_cases.run', '.', r.run_id), 'windrow_camunda7_cases.run')), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE windrow_camunda7_cases.run AS r
+        SET r.status = IF(COALESCE(r.node, v_node) = v_node AND IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_cases.run', '.', r.run_id), 'windrow_camunda7_cases.run')) = r.backend_pid, 'cancelled', 'crashed'),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_camunda7_cases.run_rule AS p WHERE p.run_id = r.run_id)
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM windrow_camunda7_cases.unfinished AS u;
     IF v_torn > 0 THEN
@@ -155,13 +184,13 @@ SELECT 1, 'always', '1234567', TIME '00:00', TIME '00:00', 'UTC', NULL, NULL
 FROM windrow_camunda7_cases.control AS c
 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.run_window);
 
--- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
 -- put back, is in the window both times, and what it leaves out is in none.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.in_window;
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.window_at;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.in_window(IN p_at datetime(6), OUT o_open boolean)
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 17051bbe09b0]'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone. [body 17051bbe09b0]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -187,20 +216,30 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.in_window;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 746389a3f0c2]'
+BEGIN
+    CALL windrow_camunda7_cases.drop_shadows();
+    CALL windrow_camunda7_cases.window_at(p_at, o_open);
+END$$
+DELIMITER ;
 
 -- window_state: what a batch makes of the windows.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.window_state;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.window_state(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body b0856b364af5]'
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 40acd5f32fc2]'
 BEGIN
     DECLARE v_trigger varchar(20);
     DECLARE v_open boolean;
     SET o_state = NULL;
     SELECT r.`trigger` INTO v_trigger FROM windrow_camunda7_cases.run AS r WHERE r.run_id = p_run;
     IF v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7_cases.in_window(UTC_TIMESTAMP(6), v_open);
+        CALL windrow_camunda7_cases.window_at(UTC_TIMESTAMP(6), v_open);
         IF NOT v_open THEN
             SET o_state = 'window closed';
         END IF;
@@ -215,7 +254,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body c0f13803b33e]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 705aa56c2e02]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -227,6 +266,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_node     varchar(700);
+    CALL windrow_camunda7_cases.server_identity(v_node);
     CALL windrow_camunda7_cases.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7_cases.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7_cases.option_of(p_options, 'dry_run', v_text);
@@ -248,7 +289,7 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        CALL windrow_camunda7_cases.check_stranger();
+        CALL windrow_camunda7_cases.check_catalog();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -263,6 +304,17 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
+        UPDATE windrow_camunda7_cases.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('run ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM windrow_camunda7_cases.run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` <> 'PURGE'
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_camunda7_cases.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_camunda7_cases.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -273,7 +325,7 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another run is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -283,8 +335,8 @@ BEGIN
         IF v_budget IS NULL THEN
             CALL windrow_camunda7_cases.setting_of('case_instances', 'time_budget', v_budget);
         END IF;
-        INSERT INTO windrow_camunda7_cases.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO windrow_camunda7_cases.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_camunda7_cases.run_open(o_run, v_rule);
         CALL windrow_camunda7_cases.log_settings(NULL);
@@ -297,7 +349,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 06b544730901]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 3c51a60de930]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7_cases.run AS r
@@ -317,6 +369,11 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL windrow_camunda7_cases.tally_up();
     CALL windrow_camunda7_cases.setting_of('case_instances', 'ledger_days', v_days);
+    DELETE s
+    FROM windrow_camunda7_cases.catalog_state AS s
+    LEFT JOIN windrow_camunda7_cases.run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
     DELETE b
     FROM windrow_camunda7_cases.run AS r
     JOIN windrow_camunda7_cases.run_backlog AS b ON b.run_id = r.run_id
@@ -332,7 +389,9 @@ BEGIN
     DELETE l
     FROM windrow_camunda7_cases.setting_log AS l
     JOIN windrow_camunda7_cases.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
-    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
 END$$
 DELIMITER ;
 
@@ -472,9 +531,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run_result;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7_cases.run_result(1); [body ef628cfc7dd3]'
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7_cases.run_result(1); [body f4e6c2c0f806]'
 BEGIN
     DECLARE v_document longtext;
+    CALL windrow_camunda7_cases.drop_shadows();
     CALL windrow_camunda7_cases.run_document(p_run, v_document);
     SELECT v_document AS p_result;
 END$$
@@ -486,7 +546,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body c6f215ce03d6]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(''{}''); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body f74b7cefe8b6]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -515,6 +575,10 @@ BEGIN
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -534,11 +598,25 @@ BEGIN
         RESIGNAL;
     END;
     CALL windrow_camunda7_cases.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL windrow_camunda7_cases.run_begin(p_options, v_run, v_refused);
-    COMMIT;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK('windrow_camunda7_cases.run');
+                SET v_run = NULL, v_refused = 'another run is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL windrow_camunda7_cases.run_begin(p_options, v_run, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         CALL windrow_camunda7_cases.option_of(p_options, 'rule', v_rule);
         IF COALESCE(v_rule, 'case_instances') = 'case_instances' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
@@ -658,7 +736,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 1876e5de3f0c]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 76b91241e8eb]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -707,10 +785,10 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7_cases.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7_cases.arm() first');
     END IF;
-    CALL windrow_camunda7_cases.check_stranger();
+    CALL windrow_camunda7_cases.check_catalog();
     CALL windrow_camunda7_cases.option_of(p_options, 'dry_run', v_text);
-    INSERT INTO windrow_camunda7_cases.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    INSERT INTO windrow_camunda7_cases.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
     CALL windrow_camunda7_cases.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT('windrow_camunda7_cases.run', '.', o_run), 0);
@@ -722,7 +800,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body d63a902cef39]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body e5dc8e523abd]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -749,11 +827,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_cases.case_instances_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_cases.rule_pause AS p WHERE p.rule = 'case_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_cases.run AS r
@@ -771,6 +858,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_cases.take_tables();
+        CALL windrow_camunda7_cases.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_cases.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_cases.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -786,7 +878,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_cases.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_cases.case_instances_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_cases.case_instances_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_cases.case_instances_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_cases.case_instances_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_cases.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_cases.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_cases.record_skips(p_run, 'case_instances');
         CALL windrow_camunda7_cases.record_rows(p_run, 'case_instances', v_rows);
@@ -796,6 +902,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'case_instances';
+        CALL windrow_camunda7_cases.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_cases.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_cases.unfinished WHERE run_id = p_run AND rule = 'case_instances';
         COMMIT;
     END attempt;
@@ -862,7 +972,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_cases.purge(''{"key": [17]}''); [body 16dba3f3596e]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_cases.purge(''{"key": [17]}''); [body c49e212674a8]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -887,6 +997,10 @@ BEGIN
         -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION

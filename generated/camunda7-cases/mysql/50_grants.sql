@@ -12,6 +12,55 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
 CREATE ROLE IF NOT EXISTS `windrow_camunda7_cases_operator`, `windrow_camunda7_cases_auditor`;
 GRANT `windrow_camunda7_cases_auditor` TO `windrow_camunda7_cases_operator`;
 
+-- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
+-- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camunda7_cases_owner`')
+    FROM (
+        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        UNION ALL
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+    ) AS p
+    LEFT JOIN (
+        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', '', ''
+        UNION ALL
+        SELECT '', '', ''
+    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camunda7_cases_owner'
+      AND p.table_schema <> 'windrow_camunda7_cases'
+      AND n.name IS NULL
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_owner`;
+
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_cases_owner`;
 GRANT SELECT, DELETE ON `camunda7`.`ACT_HI_ATTACHMENT` TO `windrow_camunda7_cases_owner`;
@@ -32,6 +81,26 @@ GRANT SELECT ON `camunda7`.`ACT_RE_CASE_DEF` TO `windrow_camunda7_cases_owner`;
 -- metrics, which joins policies with roots, needs them on the database. SELECT only, and nobody logs in as the owner.
 GRANT SELECT ON `camunda7`.* TO `windrow_camunda7_cases_owner`;
 
+-- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
+-- row. Where who installs may not grant it, verify() says what is not seen.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 1, 'GRANT REFERENCES ON *.* TO `windrow_camunda7_cases_owner`', 'DO 0')
+    FROM information_schema.user_privileges AS u
+    WHERE u.privilege_type IN ('REFERENCES')
+      AND u.is_grantable = 'YES'
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Who was armed by what an earlier version looked at stays so.
+CALL windrow_camunda7_cases.server_identity(@windrow_identity);
+UPDATE windrow_camunda7_cases.control AS c
+SET c.server_identity = @windrow_identity
+WHERE c.only_row = true
+  AND c.server_identity = CONCAT_WS(' ', @@server_uuid, @@hostname, @@port, 'windrow_camunda7_cases');
+
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_auditor`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.preview TO `windrow_camunda7_cases_auditor`;
@@ -48,6 +117,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.resume TO `windrow_camunda7_ca
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.pause_rule TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.resume_rule TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.arm TO `windrow_camunda7_cases_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.arm_with TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_policy TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.drop_policy TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_hold TO `windrow_camunda7_cases_operator`;
@@ -55,4 +125,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.release_hold TO `windrow_camun
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_setting TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.set_windows TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.claim_artifacts TO `windrow_camunda7_cases_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.named_artifacts TO `windrow_camunda7_cases_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7_cases.finish_artifact TO `windrow_camunda7_cases_operator`;
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+CALL windrow_camunda7_cases.note_installed();

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_cases_owner";
 
 -- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
 -- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
@@ -18,7 +19,7 @@ AS $windrow$
     END;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.next_batch(bigint, bigint, bigint) IS
-    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT windrow_camunda7_cases.next_batch(100, 800, 500); [body 61ca1ecf71c3]';
+    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT windrow_camunda7_cases.next_batch(100, 800, 500); [body 0d863bf9e484]';
 
 -- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
 -- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
@@ -110,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.throttle(text, bigint, bigint, bigint, bigint) IS
-    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_camunda7_cases.throttle(''case_instances'', 30, 512, 40, 1000000); [body c6985690828d]';
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_camunda7_cases.throttle(''case_instances'', 30, 512, 40, 1000000); [body fa2cfca83aa0]';
 
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
@@ -218,4 +219,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body c383c754d7cb]';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body e3d6b2c5a00b]';
+RESET ROLE;

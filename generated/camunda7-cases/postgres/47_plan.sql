@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_cases_owner";
 
 -- outlook: how much is due by rule, how that lies along time, and how much becomes due next. windrow plan asks for it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.outlook(p_options jsonb DEFAULT '{}')
@@ -73,4 +74,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.outlook(jsonb) IS
-    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT windrow_camunda7_cases.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body f4aeaa5ecf28]';
+    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT windrow_camunda7_cases.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body 0286f649ec8f]';
+RESET ROLE;

@@ -283,7 +283,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body feb1f2599c44]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body cad1bbc80d76]'
 BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_name     longtext;
@@ -293,6 +293,7 @@ BEGIN
     DECLARE v_greatest bigint;
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_camunda7_end_time.check_rule(p_options, v_rule);

@@ -59,11 +59,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 6bd33feba3d1]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 95bfb68897ae]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_dec_out, windrow_camunda7_end_time.work_k_act_hi_dec_in, windrow_camunda7_end_time.work_k_act_hi_attachment;
+        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
+        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_dec_out, windrow_camunda7_end_time.work_k_act_hi_dec_in, windrow_camunda7_end_time.work_k_act_hi_attachment;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -86,6 +87,12 @@ BEGIN
         ended datetime(6),
         PRIMARY KEY (id),
         KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    -- The next roots of each scope, of which the first are those.
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_due (
+        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
@@ -134,6 +141,55 @@ BEGIN
         KEY (round)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_arc (
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_doubt (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_front (
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_case (
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_rise (
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_reach (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stay (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -161,12 +217,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 705fea54855d]'
+COMMENT 'Drops the work tables. [body ed5e590738f7]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.work_cursor, windrow_camunda7_end_time.work_gone, windrow_camunda7_end_time.work_skipped, windrow_camunda7_end_time.work_mend, windrow_camunda7_end_time.work_torn,
         windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_dec_out, windrow_camunda7_end_time.work_k_act_hi_dec_in, windrow_camunda7_end_time.work_k_act_hi_attachment;
+        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
+        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_dec_out, windrow_camunda7_end_time.work_k_act_hi_dec_in, windrow_camunda7_end_time.work_k_act_hi_attachment;
 END$$
 DELIMITER ;
 
@@ -217,18 +274,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; process_instances_judge decides. [body df98dee6b663]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; process_instances_judge decides. [body 355a41a86a8c]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
     DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_due;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
@@ -260,7 +311,6 @@ BEGIN
     END LOOP scopes;
     INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
     SELECT d.id, d.ended FROM windrow_camunda7_end_time.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_due;
 END$$
 DELIMITER ;
 
@@ -629,60 +679,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_doubt;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body b4f4fe558241]'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body a673d872f362]'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_arc (
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_front (
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO windrow_camunda7_end_time.work_arc (upper_id, lower_id)
@@ -842,8 +842,6 @@ BEGIN
     LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay;
 END$$
 DELIMITER ;
 
@@ -1205,18 +1203,15 @@ BEGIN
 END$$
 DELIMITER ;
 
--- process_instances_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- process_instances_batch: deletes what process_instances_judge left in work_member, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that process_instances_judge lets go: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. A dry run takes its deletions back. process_instances_step calls it. [body bca9870db93c]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows process_instances_judge has locked and left in work_member: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. process_instances_step calls it, and rolls back for a dry run. [body 4e5c5a7905c3]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
@@ -1225,12 +1220,8 @@ BEGIN
     DECLARE v_round   integer DEFAULT 0;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    CALL windrow_camunda7_end_time.process_instances_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_end_time.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO windrow_camunda7_end_time.unfinished (run_id, rule, links)
         SELECT p_run, 'process_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -1647,9 +1638,6 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_PROCINST'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -1680,7 +1668,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body d52dae7bd255]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 1f4534e00db5]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1726,11 +1714,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7_end_time.process_instances_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1787,10 +1784,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_camunda7_end_time.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7_end_time.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -1805,7 +1813,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM windrow_camunda7_end_time.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_camunda7_end_time.process_instances_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7_end_time.process_instances_judge(false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7_end_time.process_instances_batch(p_run, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
                 INSERT INTO windrow_camunda7_end_time.work_gone (id)
                 SELECT m.id FROM windrow_camunda7_end_time.work_member AS m;
@@ -1825,6 +1847,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'process_instances';
+            CALL windrow_camunda7_end_time.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'process_instances';
             COMMIT;
             SET o_state = 'more';
@@ -1849,6 +1881,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7_end_time.run_rule AS p
             SET p.retries = p.retries + 1,

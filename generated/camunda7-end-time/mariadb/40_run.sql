@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body eb4e13df1af3]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 2b36ade7aaca]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -26,38 +26,7 @@ BEGIN
         @@SESSION.join_cache_level,
         @@SESSION.time_zone
     );
-    -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.control, windrow_camunda7_end_time.latch, windrow_camunda7_end_time.policy, windrow_camunda7_end_time.hold, windrow_camunda7_end_time.artifact,
-        windrow_camunda7_end_time.setting, windrow_camunda7_end_time.settings, windrow_camunda7_end_time.setting_log,
-        windrow_camunda7_end_time.run, windrow_camunda7_end_time.run_rule, windrow_camunda7_end_time.run_table, windrow_camunda7_end_time.run_skip, windrow_camunda7_end_time.run_failure, windrow_camunda7_end_time.run_backlog, windrow_camunda7_end_time.tally, windrow_camunda7_end_time.unfinished, windrow_camunda7_end_time.rule_pause, windrow_camunda7_end_time.refusal, windrow_camunda7_end_time.scheduling,
-        `camunda7`.`ACT_GE_BYTEARRAY`,
-        `camunda7`.`ACT_HI_ACTINST`,
-        `camunda7`.`ACT_HI_ATTACHMENT`,
-        `camunda7`.`ACT_HI_BATCH`,
-        `camunda7`.`ACT_HI_CASEACTINST`,
-        `camunda7`.`ACT_HI_CASEINST`,
-        `camunda7`.`ACT_HI_COMMENT`,
-        `camunda7`.`ACT_HI_DEC_IN`,
-        `camunda7`.`ACT_HI_DEC_OUT`,
-        `camunda7`.`ACT_HI_DECINST`,
-        `camunda7`.`ACT_HI_DETAIL`,
-        `camunda7`.`ACT_HI_EXT_TASK_LOG`,
-        `camunda7`.`ACT_HI_IDENTITYLINK`,
-        `camunda7`.`ACT_HI_INCIDENT`,
-        `camunda7`.`ACT_HI_JOB_LOG`,
-        `camunda7`.`ACT_HI_OP_LOG`,
-        `camunda7`.`ACT_HI_PROCINST`,
-        `camunda7`.`ACT_HI_TASKINST`,
-        `camunda7`.`ACT_HI_VARINST`,
-        `camunda7`.`ACT_RU_AUTHORIZATION`,
-        `camunda7`.`ACT_RU_EXT_TASK`,
-        `camunda7`.`ACT_RU_JOB`,
-        `camunda7`.`ACT_RU_TASK_METER_LOG`,
-        `camunda7`.`ACT_RU_VARIABLE`;
-    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_CASE_DEF`;
-    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_DECISION_DEF`;
-    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_PROCDEF`;
+    CALL windrow_camunda7_end_time.drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
@@ -120,9 +89,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 75c167b9de20]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 69b16ef2d404]'
 BEGIN
     DECLARE v_batch bigint;
+    CALL windrow_camunda7_end_time.note_catalog(p_run);
     IF COALESCE(p_rule, 'process_instances') = 'process_instances' THEN
         CALL windrow_camunda7_end_time.setting_of('process_instances', 'batch_families', v_batch);
         INSERT INTO windrow_camunda7_end_time.run_rule (run_id, rule, batch_families)
@@ -210,20 +180,47 @@ END$$
 DELIMITER ;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays.
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7_end_time.reap(); [body 980b7e8fd1d2]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7_end_time.reap(); [body 3af5e06f4893]'
 BEGIN
     DECLARE v_torn bigint;
-    UPDATE windrow_camunda7_end_time.run AS r
-    SET r.status = IF(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_end_time.run', '.', r.run_id), 'windrow_camunda7_end_time.run')) = r.backend_pid, 'cancelled', 'crashed'),
-        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = r.run_id)
-    WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_end_time.run', '.', r.run_id), 'windrow_camunda7_end_time.run')), CONNECTION_ID()) = CONNECTION_ID();
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    CALL windrow_camunda7_end_time.drop_shadows();
+    CALL windrow_camunda7_end_time.server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM windrow_camunda7_end_time.run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_end_time.run', '.', r.run_id), 'windrow_camunda7_end_time.run')), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r
+        SET r.status = IF(COALESCE(r.node, v_node) = v_node AND IS_USED_LOCK(IF(r.`trigger` = 'PURGE', CONCAT('windrow_camunda7_end_time.run', '.', r.run_id), 'windrow_camunda7_end_time.run')) = r.backend_pid, 'cancelled', 'crashed'),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = (SELECT MAX(p.updated_at) FROM windrow_camunda7_end_time.run_rule AS p WHERE p.run_id = r.run_id)
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM windrow_camunda7_end_time.unfinished AS u;
     IF v_torn > 0 THEN
@@ -250,13 +247,13 @@ SELECT 1, 'always', '1234567', TIME '00:00', TIME '00:00', 'UTC', NULL, NULL
 FROM windrow_camunda7_end_time.control AS c
 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.run_window);
 
--- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
 -- put back, is in the window both times, and what it leaves out is in none.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.in_window;
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.window_at;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.in_window(IN p_at datetime(6), OUT o_open boolean)
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 41ff6d75cb80]'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone. [body 41ff6d75cb80]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -282,20 +279,30 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.in_window;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 5fb153ce1b49]'
+BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
+    CALL windrow_camunda7_end_time.window_at(p_at, o_open);
+END$$
+DELIMITER ;
 
 -- window_state: what a batch makes of the windows.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.window_state;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.window_state(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 2d1bb37c647b]'
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 481a61910b21]'
 BEGIN
     DECLARE v_trigger varchar(20);
     DECLARE v_open boolean;
     SET o_state = NULL;
     SELECT r.`trigger` INTO v_trigger FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
     IF v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7_end_time.in_window(UTC_TIMESTAMP(6), v_open);
+        CALL windrow_camunda7_end_time.window_at(UTC_TIMESTAMP(6), v_open);
         IF NOT v_open THEN
             SET o_state = 'window closed';
         END IF;
@@ -310,7 +317,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 7804803ccae0]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body c100fa1781ad]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -322,6 +329,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_node     varchar(700);
+    CALL windrow_camunda7_end_time.server_identity(v_node);
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7_end_time.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7_end_time.option_of(p_options, 'dry_run', v_text);
@@ -343,7 +352,7 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        CALL windrow_camunda7_end_time.check_stranger();
+        CALL windrow_camunda7_end_time.check_catalog();
     END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -358,6 +367,17 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
+        UPDATE windrow_camunda7_end_time.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('run ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM windrow_camunda7_end_time.run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` <> 'PURGE'
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_camunda7_end_time.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_camunda7_end_time.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -368,7 +388,7 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another run is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -378,8 +398,8 @@ BEGIN
         IF v_budget IS NULL THEN
             CALL windrow_camunda7_end_time.setting_of('process_instances', 'time_budget', v_budget);
         END IF;
-        INSERT INTO windrow_camunda7_end_time.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO windrow_camunda7_end_time.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_camunda7_end_time.run_open(o_run, v_rule);
         CALL windrow_camunda7_end_time.log_settings(NULL);
@@ -392,7 +412,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 83de65ac4b2c]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 05a4db21b50e]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7_end_time.run AS r
@@ -412,6 +432,11 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL windrow_camunda7_end_time.tally_up();
     CALL windrow_camunda7_end_time.setting_of('process_instances', 'ledger_days', v_days);
+    DELETE s
+    FROM windrow_camunda7_end_time.catalog_state AS s
+    LEFT JOIN windrow_camunda7_end_time.run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
     DELETE b
     FROM windrow_camunda7_end_time.run AS r
     JOIN windrow_camunda7_end_time.run_backlog AS b ON b.run_id = r.run_id
@@ -427,7 +452,9 @@ BEGIN
     DELETE l
     FROM windrow_camunda7_end_time.setting_log AS l
     JOIN windrow_camunda7_end_time.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
-    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
 END$$
 DELIMITER ;
 
@@ -946,9 +973,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run_result;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7_end_time.run_result(1); [body d05d72c5bffb]'
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7_end_time.run_result(1); [body e21b5a74dcff]'
 BEGIN
     DECLARE v_document longtext;
+    CALL windrow_camunda7_end_time.drop_shadows();
     CALL windrow_camunda7_end_time.run_document(p_run, v_document);
     SELECT v_document AS p_result;
 END$$
@@ -960,7 +988,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 435ae4a930f2]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(''{}''); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body c5373562856c]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -989,6 +1017,10 @@ BEGIN
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -1008,11 +1040,25 @@ BEGIN
         RESIGNAL;
     END;
     CALL windrow_camunda7_end_time.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL windrow_camunda7_end_time.run_begin(p_options, v_run, v_refused);
-    COMMIT;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK('windrow_camunda7_end_time.run');
+                SET v_run = NULL, v_refused = 'another run is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL windrow_camunda7_end_time.run_begin(p_options, v_run, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         CALL windrow_camunda7_end_time.option_of(p_options, 'rule', v_rule);
         IF COALESCE(v_rule, 'process_instances') = 'process_instances' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
@@ -1294,7 +1340,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body c56065ab8128]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body af72fee89e72]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -1343,10 +1389,10 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7_end_time.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7_end_time.arm() first');
     END IF;
-    CALL windrow_camunda7_end_time.check_stranger();
+    CALL windrow_camunda7_end_time.check_catalog();
     CALL windrow_camunda7_end_time.option_of(p_options, 'dry_run', v_text);
-    INSERT INTO windrow_camunda7_end_time.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    INSERT INTO windrow_camunda7_end_time.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
     CALL windrow_camunda7_end_time.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT('windrow_camunda7_end_time.run', '.', o_run), 0);
@@ -1358,7 +1404,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 13db46ddad15]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 764c7258df44]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1385,11 +1431,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.process_instances_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'process_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
@@ -1407,6 +1462,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1422,7 +1482,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_end_time.process_instances_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.process_instances_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_end_time.process_instances_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.process_instances_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_end_time.record_skips(p_run, 'process_instances');
         CALL windrow_camunda7_end_time.record_rows(p_run, 'process_instances', v_rows);
@@ -1432,6 +1506,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'process_instances';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'process_instances';
         COMMIT;
     END attempt;
@@ -1458,7 +1536,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 61e190dc8039]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body fdfc212ea201]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1485,11 +1563,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.case_instances_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'case_instances')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
@@ -1507,6 +1594,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1522,7 +1614,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_end_time.case_instances_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.case_instances_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_end_time.case_instances_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.case_instances_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_end_time.record_skips(p_run, 'case_instances');
         CALL windrow_camunda7_end_time.record_rows(p_run, 'case_instances', v_rows);
@@ -1532,6 +1638,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'case_instances';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'case_instances';
         COMMIT;
     END attempt;
@@ -1558,7 +1668,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body b1c524472f7d]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 6ae8144936bb]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1585,11 +1695,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.decisions_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'decisions')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
@@ -1607,6 +1726,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1624,7 +1748,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_end_time.decisions_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.decisions_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_end_time.decisions_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.decisions_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
         CALL windrow_camunda7_end_time.record_rows(p_run, 'decisions', v_rows);
@@ -1634,6 +1772,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'decisions';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'decisions';
         COMMIT;
     END attempt;
@@ -1660,7 +1802,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 24fe15cbb9b4]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body f2096ffe8f6d]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1687,11 +1829,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.batches_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'batches')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
@@ -1709,6 +1860,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1724,7 +1880,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_end_time.batches_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.batches_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_end_time.batches_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.batches_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_end_time.record_skips(p_run, 'batches');
         CALL windrow_camunda7_end_time.record_rows(p_run, 'batches', v_rows);
@@ -1734,6 +1904,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'batches';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'batches';
         COMMIT;
     END attempt;
@@ -1760,7 +1934,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 4ec677a5230e]'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 70d28c3f8cd9]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1787,11 +1961,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7_end_time.cleanup_log_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'cleanup_log')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7_end_time.run AS r
@@ -1809,6 +1992,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         -- The work tables have the type and the collation of the key.
         REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
         VALUES (1, p_key);
@@ -1826,7 +2014,21 @@ BEGIN
         END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
         CALL windrow_camunda7_end_time.cleanup_log_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.cleanup_log_batch(p_run, true, v_dry_run, v_families, v_rows);
+        CALL windrow_camunda7_end_time.cleanup_log_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.cleanup_log_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
         CALL windrow_camunda7_end_time.record_skips(p_run, 'cleanup_log');
         CALL windrow_camunda7_end_time.record_rows(p_run, 'cleanup_log', v_rows);
@@ -1836,6 +2038,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'cleanup_log';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'cleanup_log';
         COMMIT;
     END attempt;
@@ -1902,7 +2108,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body 6bf2485e5b91]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body 7ea08b1d2af2]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -1927,6 +2133,10 @@ BEGIN
         -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION

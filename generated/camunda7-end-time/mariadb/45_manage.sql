@@ -54,8 +54,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.pause;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7_end_time.pause(''month-end closing''); [body 4eae57f8109f]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7_end_time.pause(''month-end closing''); [body 51b68f9702f3]'
 BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     UPDATE windrow_camunda7_end_time.control AS c
     SET c.paused = true,
@@ -69,8 +70,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.resume;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_camunda7_end_time.resume(); [body 25daa931cdf7]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_camunda7_end_time.resume(); [body 853c02ef8901]'
 BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
     UPDATE windrow_camunda7_end_time.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
@@ -284,8 +286,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.orphans;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.orphans()
 SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_camunda7_end_time.orphans(); [body d64d6175f1e2]'
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_camunda7_end_time.orphans(); [body 5272b945efce]'
 BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
     CALL windrow_camunda7_end_time.count_orphans();
     SELECT o.edge, o.orphans FROM windrow_camunda7_end_time.work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_orphan;
@@ -297,11 +300,36 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body 396f0e4a9169]'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body dae1c97e6b7a]'
 BEGIN
+    CALL windrow_camunda7_end_time.arm_with('{}');
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.arm_with;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL windrow_camunda7_end_time.arm_with(''{"until": "restart"}''); [body e7957ae072d7]'
+BEGIN
+    DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    CALL windrow_camunda7_end_time.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_camunda7_end_time.not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL windrow_camunda7_end_time.check_options(p_options, '["until"]');
+    CALL windrow_camunda7_end_time.option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE windrow_camunda7_end_time.control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
     CALL windrow_camunda7_end_time.server_identity(v_identity);
     CALL windrow_camunda7_end_time.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_camunda7_end_time.work_orphan AS o;
@@ -314,6 +342,19 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL windrow_camunda7_end_time.note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM windrow_camunda7_end_time.run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE windrow_camunda7_end_time.run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_camunda7_end_time.refusal WHERE server > '';
 END$$
@@ -351,7 +392,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.hold_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One hold as a JSON document; NULL if there is none. [body eacacece3bcc]'
+COMMENT 'One hold as a JSON document; NULL if there is none. [body 6637b2be650e]'
 BEGIN
     SET o_document = (
         SELECT CONCAT(
@@ -360,7 +401,8 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
             ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
             ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
         )
         FROM windrow_camunda7_end_time.hold AS h
         WHERE h.rule = p_rule
@@ -374,7 +416,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body f4a3bc073d4f]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 299622a51a33]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -386,6 +428,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_camunda7_end_time.check_rule(p_options, v_rule);
@@ -448,12 +491,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.drop_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_camunda7_end_time.drop_policy(''{"scope": "42"}''); [body c8fd82a27db7]'
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_camunda7_end_time.drop_policy(''{"scope": "42"}''); [body e82cba8cf8fa]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7_end_time.drop_shadows();
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "scope"]');
     CALL windrow_camunda7_end_time.check_rule(p_options, v_rule);
     CALL windrow_camunda7_end_time.option_of(p_options, 'scope', v_scope);
@@ -467,129 +511,283 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.row_of_key;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 9ca73eee586d]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    IF p_rule = 'process_instances' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_PROCINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_PROCINST.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    IF p_rule = 'case_instances' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_CASEINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_CASEINST.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    IF p_rule = 'decisions' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_DECINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_DECINST.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    SELECT r.k1 AS id
+                    FROM windrow_camunda7_end_time.work_hold AS r
+                    UNION
+                    SELECT n.`ROOT_DEC_INST_ID_`
+                    FROM up
+                    JOIN `camunda7`.`ACT_HI_DECINST` AS n ON n.`ID_` = up.id
+                    WHERE n.`ROOT_DEC_INST_ID_` IS NOT NULL
+                )
+                SELECT COUNT(*)
+                FROM up
+                JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = up.id
+                WHERE (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE
+            ) > 0;
+        END IF;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    IF p_rule = 'batches' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_BATCH', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_BATCH.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    IF p_rule = 'cleanup_log' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_HI_JOB_LOG', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_JOB_LOG.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    IF p_rule = 'task_metrics' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7_end_time.refuse(CONCAT('not a key of ', 'ACT_RU_TASK_METER_LOG', ': ', QUOTE(p_key)), 'a key is a value of ACT_RU_TASK_METER_LOG.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7_end_time.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    END IF;
+    SET o_found = COALESCE(o_found, false);
+END$$
+DELIMITER ;
+
 -- set_hold, release_hold: families that must stay.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 576167c4d427]'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 8240d2747901]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
-    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
-    CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL windrow_camunda7_end_time.check_rule(p_options, v_rule);
-    CALL windrow_camunda7_end_time.option_of(p_options, 'key', v_key);
-    CALL windrow_camunda7_end_time.check_key(v_rule, v_key);
     CALL windrow_camunda7_end_time.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
         CALL windrow_camunda7_end_time.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
     END IF;
     CALL windrow_camunda7_end_time.option_of(p_options, 'until', v_text);
-    CALL windrow_camunda7_end_time.instant(v_text, v_until);
+    CALL windrow_camunda7_end_time.instant_of(v_text, v_until);
     IF v_text IS NOT NULL AND v_until IS NULL THEN
         CALL windrow_camunda7_end_time.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
     END IF;
-    INSERT INTO windrow_camunda7_end_time.hold (rule, `key`, reason, until, placed_by, placed_at)
-    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
-    ON DUPLICATE KEY UPDATE
-        reason = v_reason,
-        until = v_until,
-        placed_by = USER(),
-        placed_at = UTC_TIMESTAMP(6);
-    SELECT l.only_row INTO v_latch FROM windrow_camunda7_end_time.latch AS l FOR UPDATE;
-    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
-    -- old snapshot of the caller has it.
-    IF v_rule = 'process_instances' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
     END IF;
-    IF v_rule = 'case_instances' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_CASEINST` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    CALL windrow_camunda7_end_time.flag_of(p_options, 'even_if_absent', v_absent_too);
+    CALL windrow_camunda7_end_time.option_of(p_options, 'key', v_text);
+    CALL windrow_camunda7_end_time.row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO windrow_camunda7_end_time.hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM windrow_camunda7_end_time.latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL windrow_camunda7_end_time.row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE windrow_camunda7_end_time.hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM windrow_camunda7_end_time.hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
     END IF;
-    IF v_rule = 'decisions' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_DECINST` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'batches' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_BATCH` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'cleanup_log' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
-    END IF;
-    IF v_rule = 'task_metrics' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
-            STRAIGHT_JOIN windrow_camunda7_end_time.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL windrow_camunda7_end_time.hold_document(v_rule, v_key, v_text);
-    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.release_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL windrow_camunda7_end_time.release_hold(''{"key": 17}''); [body 2713960a360f]'
+COMMENT 'Releases a hold and answers it. Example: CALL windrow_camunda7_end_time.release_hold(''{"key": 17}''); [body bb6b030ea26a]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
     DECLARE v_document longtext;
+    CALL windrow_camunda7_end_time.drop_shadows();
     CALL windrow_camunda7_end_time.check_options(p_options, '["rule", "key"]');
     CALL windrow_camunda7_end_time.check_rule(p_options, v_rule);
-    CALL windrow_camunda7_end_time.option_of(p_options, 'key', v_key);
+    CALL windrow_camunda7_end_time.option_of(p_options, 'key', v_text);
+    SET v_key = v_text;
     CALL windrow_camunda7_end_time.hold_document(v_rule, LEFT(v_key, 255), v_document);
     IF v_document IS NULL THEN
-        CALL windrow_camunda7_end_time.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table windrow_camunda7_end_time.hold');
+        CALL windrow_camunda7_end_time.row_of_key(v_rule, v_text, v_key, v_found);
+        CALL windrow_camunda7_end_time.hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL windrow_camunda7_end_time.refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), 'the holds are in table windrow_camunda7_end_time.hold');
     END IF;
     DELETE FROM windrow_camunda7_end_time.hold WHERE rule = v_rule AND `key` = v_key;
     SELECT v_document AS p_result;
@@ -601,7 +799,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.set_windows;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body 2e0a64fdaa63]'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body 17d104130a57]'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
@@ -621,6 +819,7 @@ BEGIN
         ROLLBACK;
         RESIGNAL;
     END;
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7_end_time.check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
@@ -688,15 +887,16 @@ BEGIN
 END$$
 DELIMITER ;
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body efae3b0d7f96]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 7e1485e418fb]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
+    CALL windrow_camunda7_end_time.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_camunda7_end_time.artifact
@@ -713,12 +913,25 @@ BEGIN
     ORDER BY a.artifact_id;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.named_artifacts;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body 721b335ca837]'
+BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
+    -- No rule of the spec names files.
+    SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false;
+
+END$$
+DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.finish_artifact;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
-COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 815b87aff0b6]'
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 48990457817d]'
 BEGIN
+    CALL windrow_camunda7_end_time.drop_shadows();
     IF p_error IS NULL THEN
         DELETE FROM windrow_camunda7_end_time.artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -749,7 +962,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body ac3b1a70b9ed]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7_end_time.verify(''{}''); [body 501a91e2a5b3]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -857,6 +1070,7 @@ BEGIN
     INSERT INTO windrow_camunda7_end_time.work_routine (name)
     VALUES
         ('arm'),
+        ('arm_with'),
         ('batches_batch'),
         ('batches_close'),
         ('batches_doubt'),
@@ -885,12 +1099,15 @@ BEGIN
         ('case_instances_step'),
         ('case_instances_undated'),
         ('case_instances_work'),
+        ('catalog_beside'),
+        ('catalog_now'),
+        ('catalog_shapes'),
+        ('check_catalog'),
         ('check_key'),
         ('check_options'),
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
-        ('check_stranger'),
         ('claim_artifacts'),
         ('cleanup_log_batch'),
         ('cleanup_log_close'),
@@ -923,16 +1140,22 @@ BEGIN
         ('decisions_undated'),
         ('decisions_work'),
         ('drop_policy'),
+        ('drop_shadows'),
         ('finish_artifact'),
         ('flag_of'),
         ('held_back'),
         ('hold_document'),
         ('in_window'),
-        ('instant'),
+        ('instant_of'),
+        ('judge_catalog'),
         ('kept_back'),
         ('log_settings'),
+        ('look_again'),
+        ('named_artifacts'),
         ('next_batch'),
         ('not_ready'),
+        ('note_catalog'),
+        ('note_installed'),
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
@@ -968,8 +1191,10 @@ BEGIN
         ('record_skips'),
         ('refuse'),
         ('release_hold'),
+        ('replaced'),
         ('resume'),
         ('resume_rule'),
+        ('row_of_key'),
         ('rule_paused'),
         ('run'),
         ('run_begin'),
@@ -988,6 +1213,7 @@ BEGIN
         ('settle'),
         ('stranger'),
         ('strangers'),
+        ('take_tables'),
         ('tally_up'),
         ('task_metrics_batch'),
         ('task_metrics_close'),
@@ -1004,8 +1230,10 @@ BEGIN
         ('task_metrics_window'),
         ('task_metrics_work'),
         ('throttle'),
+        ('unaccounted'),
         ('unsettle'),
         ('verify'),
+        ('window_at'),
         ('window_state');
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -1025,7 +1253,12 @@ BEGIN
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN ('windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@')), false) AS owned,
-            COALESCE(r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']'), false) AS body_known
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
         FROM windrow_camunda7_end_time.work_routine AS w
         LEFT JOIN information_schema.routines AS r
             ON r.routine_schema = 'windrow_camunda7_end_time'
@@ -1033,6 +1266,75 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_routine;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+            -- take any other for it.
+            SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_camunda7_end_time'
+              AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+              AND NOT EXISTS (
+                  SELECT 1
+                  FROM information_schema.tables AS c
+                  WHERE c.table_schema = 'windrow_camunda7_end_time'
+                    AND c.table_name = 'control'
+                    AND c.table_type = 'BASE TABLE'
+                    AND c.table_comment LIKE 'windrow: %'
+              )
+            UNION ALL
+            SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_camunda7_end_time'
+              AND t.table_type = 'BASE TABLE'
+              AND t.engine <> 'InnoDB'
+            UNION ALL
+            SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+            FROM information_schema.triggers AS t
+            WHERE t.event_object_schema = 'windrow_camunda7_end_time'
+            UNION ALL
+            SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_camunda7_end_time'
+              AND v.definer NOT IN ('windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'), CURRENT_USER())
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_camunda7_end_time'
+              AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER' ELSE v.security_type END
+            UNION ALL
+            SELECT 4, CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
+            FROM (
+                SELECT 'policy_process_instances' AS name
+                UNION ALL
+                SELECT 'policy_case_instances' AS name
+                UNION ALL
+                SELECT 'policy_decisions' AS name
+                UNION ALL
+                SELECT 'policy_batches' AS name
+                UNION ALL
+                SELECT 'policy_cleanup_log' AS name
+                UNION ALL
+                SELECT 'policy_task_metrics' AS name
+                UNION ALL
+                SELECT 'there is no such setting'
+            ) AS w
+            LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = 'windrow_camunda7_end_time' AND c.constraint_name = w.name
+            WHERE c.constraint_name IS NULL
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
 
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -1108,18 +1410,22 @@ BEGIN
         GROUP BY c.table_name, c.index_name
     ) AS n;
 
-    CALL windrow_camunda7_end_time.strangers();
+    CALL windrow_camunda7_end_time.strangers(true);
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT
-        5, 'reference', s.table_name,
-        IF(s.overruled, 'notice', 'violation'),
-        CONCAT(
-            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
-            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
-            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
-        )
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
     FROM windrow_camunda7_end_time.work_stranger AS s;
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_stranger;
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice', 'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES, PROCESS ON *.* TO `windrow_camund_849269ce_owner`'
+    FROM windrow_camunda7_end_time.control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL windrow_camunda7_end_time.unaccounted(v_error);
+    INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM windrow_camunda7_end_time.control AS c
+    WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO windrow_camunda7_end_time.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -1185,13 +1491,13 @@ BEGIN
     BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
-        CALL windrow_camunda7_end_time.in_window(UTC_TIMESTAMP(6), v_hours);
+        CALL windrow_camunda7_end_time.window_at(UTC_TIMESTAMP(6), v_hours);
         -- Whether a start of the next days falls in a window. Days of the month count as any.
         SELECT MAX(h.days) = '' INTO v_starts FROM windrow_camunda7_end_time.open_hours AS h;
         SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
         WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
             IF MINUTE(v_minute) IN (37) THEN
-                CALL windrow_camunda7_end_time.in_window(v_minute, v_starts);
+                CALL windrow_camunda7_end_time.window_at(v_minute, v_starts);
             END IF;
             SET v_minute = v_minute + INTERVAL 1 MINUTE;
         END WHILE;

@@ -59,11 +59,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_BATCH.ID_. [body e3a54ae1461e]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_BATCH.ID_. [body 4cba6ff67d00]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_k_act_hi_job_log;
+        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
+        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_k_act_hi_job_log;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -127,6 +128,55 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_arc (
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_doubt (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_front (
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_case (
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_rise (
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_reach (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stay (
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -146,12 +196,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 729b11a1f0ab]'
+COMMENT 'Drops the work tables. [body 2c240389996b]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7_end_time.work_cursor, windrow_camunda7_end_time.work_gone, windrow_camunda7_end_time.work_skipped, windrow_camunda7_end_time.work_mend, windrow_camunda7_end_time.work_torn,
         windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_k_act_hi_job_log;
+        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
+        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_kept, windrow_camunda7_end_time.work_k_act_hi_job_log;
 END$$
 DELIMITER ;
 
@@ -434,60 +485,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_doubt;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body bb00be0535f9]'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body e5be30ef2674]'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_arc (
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_front (
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO windrow_camunda7_end_time.work_arc (upper_id, lower_id)
@@ -569,8 +570,6 @@ BEGIN
     LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay;
 END$$
 DELIMITER ;
 
@@ -699,30 +698,23 @@ BEGIN
 END$$
 DELIMITER ;
 
--- batches_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- batches_batch: deletes what batches_judge left in work_member, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that batches_judge lets go: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. A dry run takes its deletions back. batches_step calls it. [body 0659ede98a63]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows batches_judge has locked and left in work_member: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. batches_step calls it, and rolls back for a dry run. [body c061d26ba34e]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_any     boolean;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0]';
-    CALL windrow_camunda7_end_time.batches_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_end_time.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO windrow_camunda7_end_time.unfinished (run_id, rule, links)
         SELECT p_run, 'batches', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -862,9 +854,6 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_BATCH'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -895,7 +884,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 7bbcec243315]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body e117a36cc80d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -941,11 +930,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7_end_time.batches_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1002,10 +1000,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_camunda7_end_time.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7_end_time.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -1020,7 +1029,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM windrow_camunda7_end_time.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_camunda7_end_time.batches_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7_end_time.batches_judge(false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7_end_time.batches_batch(p_run, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
                 INSERT INTO windrow_camunda7_end_time.work_gone (id)
                 SELECT m.id FROM windrow_camunda7_end_time.work_member AS m;
@@ -1040,6 +1063,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'batches';
+            CALL windrow_camunda7_end_time.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'batches';
             COMMIT;
             SET o_state = 'more';
@@ -1064,6 +1097,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7_end_time.run_rule AS p
             SET p.retries = p.retries + 1,

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.setting (
@@ -248,7 +249,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body 6bb9c8d735b6]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7_end_time.setting_of(''process_instances'', ''batch_families''); [body ff7cb5feffac]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -288,7 +289,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 8610b6636607]';
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 742b8d43d320]';
 DROP TRIGGER IF EXISTS check_setting ON windrow_camunda7_end_time.setting;
 CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_camunda7_end_time.setting
     FOR EACH ROW EXECUTE FUNCTION windrow_camunda7_end_time.on_setting();
@@ -321,6 +322,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_camunda7_end_time.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_camunda7_end_time_owner', 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_camunda7_end_time.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_camunda7_end_time_owner" may; to make it longer is free.';
+        END IF;
         INSERT INTO windrow_camunda7_end_time.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -330,4 +338,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body 0744b909bba1]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7_end_time.set_setting(''{"name": "batch_families", "value": 50}''); [body e3154cdfbb11]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- batches_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy or another retention of its own; the row without a scope holds for all others.
@@ -61,7 +62,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 70af3b350532]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 2374c5fc53fd]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -100,7 +101,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_next(timestamptz, bigint, text, timestamp, text, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; batches_judge decides. [body f5cea506ee8a]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; batches_judge decides. [body d1baaed2eaa1]';
 
 -- batches_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_kept(p_members text[])
@@ -227,7 +228,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_kept(text[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; batches_judge calls it. [body 2fd56233b47d]';
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; batches_judge calls it. [body 41ccc689c538]';
 
 -- batches_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -502,7 +503,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 7c3e8614539e]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 68567b29c076]';
 
 -- batches_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_rows(p_members text[])
@@ -561,7 +562,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. Reads only. [body 4ca69be68087]';
+    'Rows by table that belong to the given members, in the order of deletion: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. Reads only. [body 90f0d15828d5]';
 
 -- batches_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_batch(
@@ -601,7 +602,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -757,7 +758,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that batches_judge lets go: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. No transaction control, so it can be rolled back; batches_step calls it. [body 7c60aab8547b]';
+    'Deletes, in the caller''s transaction, the families of p_roots that batches_judge lets go: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. No transaction control, so it can be rolled back; batches_step calls it. [body b7de4725cc8a]';
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text)
@@ -776,7 +777,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_undated(timestamptz, text) IS
-    'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body 1a33634197f3]';
+    'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body d48d739561da]';
 
 -- batches_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -831,10 +832,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('batches', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_camunda7_end_time.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -869,6 +872,7 @@ BEGIN
             false,
             v_progress.gone::text[]
         );
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -883,8 +887,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -948,7 +952,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 3c4dc24dcc17]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body a99dfcf965b4]';
 
 -- batches_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_preview(p_options jsonb, p_as_of timestamptz)
@@ -1079,4 +1083,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 77ae4a6cbffa]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 77299d1c1582]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- case_instances_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy or another retention of its own.
@@ -37,7 +38,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 8c5846882a95]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 317c2a6d464a]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -76,7 +77,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_next(timestamptz, bigint, text, timestamp, text, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; case_instances_judge decides. [body 6cea073556c8]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; case_instances_judge decides. [body fc02b624433d]';
 
 -- case_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[])
@@ -269,7 +270,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_kept(text[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; case_instances_judge calls it. [body e5306ed122b0]';
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; case_instances_judge calls it. [body 4cd5382d8556]';
 
 -- case_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -544,7 +545,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 6142ba1871e2]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 3bcc408d3897]';
 
 -- case_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_rows(p_members text[])
@@ -665,7 +666,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. Reads only. [body ffe1df654348]';
+    'Rows by table that belong to the given members, in the order of deletion: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. Reads only. [body 40af01933f04]';
 
 -- case_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_batch(
@@ -711,7 +712,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -1009,7 +1010,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that case_instances_judge lets go: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. No transaction control, so it can be rolled back; case_instances_step calls it. [body 4b704f64d62e]';
+    'Deletes, in the caller''s transaction, the families of p_roots that case_instances_judge lets go: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. No transaction control, so it can be rolled back; case_instances_step calls it. [body 676f6b955aee]';
 
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_undated(p_as_of timestamptz, p_scope text)
@@ -1028,7 +1029,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_undated(timestamptz, text) IS
-    'Roots that are final but have no close_time_, so that no retention can ever be reached. Reads only. [body 1226020e74a6]';
+    'Roots that are final but have no close_time_, so that no retention can ever be reached. Reads only. [body e7174bba8894]';
 
 -- case_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -1083,10 +1084,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('case_instances', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_camunda7_end_time.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -1121,6 +1124,7 @@ BEGIN
             false,
             v_progress.gone::text[]
         );
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -1135,8 +1139,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1200,7 +1204,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 9f728d30c1fb]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body abc555f7ee4f]';
 
 -- case_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_preview(p_options jsonb, p_as_of timestamptz)
@@ -1351,4 +1355,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 19137ee45ac0]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 201dafe9db5c]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
@@ -18,7 +19,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 4e26f765e321]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 5e4caf3c2c7e]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -54,7 +55,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_next(timestamptz, bigint, text, timestamp, text, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; cleanup_log_judge decides. [body 4df49b874d64]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; cleanup_log_judge decides. [body 66aaaac13801]';
 
 -- cleanup_log_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_kept(p_members text[])
@@ -106,7 +107,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_kept(text[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; cleanup_log_judge calls it. [body fc2d56c3e59d]';
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; cleanup_log_judge calls it. [body fff78e3f5c14]';
 
 -- cleanup_log_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -362,7 +363,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body c1c09e1ac36b]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 7b0968b0b714]';
 
 -- cleanup_log_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_rows(p_members text[])
@@ -389,7 +390,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_ge_bytearray, act_hi_job_log. Reads only. [body 6a38aff95ad4]';
+    'Rows by table that belong to the given members, in the order of deletion: act_ge_bytearray, act_hi_job_log. Reads only. [body 5337b34f2231]';
 
 -- cleanup_log_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_batch(
@@ -428,7 +429,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -492,7 +493,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that cleanup_log_judge lets go: act_ge_bytearray, act_hi_job_log. No transaction control, so it can be rolled back; cleanup_log_step calls it. [body 194d645c6508]';
+    'Deletes, in the caller''s transaction, the families of p_roots that cleanup_log_judge lets go: act_ge_bytearray, act_hi_job_log. No transaction control, so it can be rolled back; cleanup_log_step calls it. [body 3a56f5d74a18]';
 
 -- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text)
@@ -512,7 +513,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_undated(timestamptz, text) IS
-    'Roots that are final but have no timestamp_, so that no retention can ever be reached. Reads only. [body c3bf5488b0c2]';
+    'Roots that are final but have no timestamp_, so that no retention can ever be reached. Reads only. [body c88898c90519]';
 
 -- cleanup_log_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -567,10 +568,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('cleanup_log', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_camunda7_end_time.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -605,6 +608,7 @@ BEGIN
             false,
             v_progress.gone::text[]
         );
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -619,8 +623,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -684,7 +688,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body db3b2951ff85]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 345dd0a2ee36]';
 
 -- cleanup_log_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_preview(p_options jsonb, p_as_of timestamptz)
@@ -813,4 +817,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5fea0a991890]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5dc9a08ad340]';
+RESET ROLE;

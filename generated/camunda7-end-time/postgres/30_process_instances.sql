@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- process_instances_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy or another retention of its own.
@@ -37,7 +38,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 16d3fef87c8d]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 4005acd07c30]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -76,7 +77,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_next(timestamptz, bigint, text, timestamp, text, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; process_instances_judge decides. [body 5a8fe6628de2]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; process_instances_judge decides. [body 40db285e7f37]';
 
 -- process_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_kept(p_members text[])
@@ -368,7 +369,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_kept(text[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; process_instances_judge calls it. [body bffc27bad7d8]';
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; process_instances_judge calls it. [body b3037505066a]';
 
 -- process_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -695,7 +696,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_judge(text[], timestamptz, bigint, text, boolean, boolean, text[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body cec2369d7b2c]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body d5dc0f6f0f7d]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_rows(p_members text[])
@@ -860,7 +861,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_hi_actinst, act_ge_bytearray, act_hi_attachment, act_hi_comment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_ext_task_log, act_hi_incident, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_ru_authorization, act_hi_procinst. Reads only. [body a9a65096cd00]';
+    'Rows by table that belong to the given members, in the order of deletion: act_hi_actinst, act_ge_bytearray, act_hi_attachment, act_hi_comment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_ext_task_log, act_hi_incident, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_ru_authorization, act_hi_procinst. Reads only. [body 5b2e5a397385]';
 
 -- process_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_batch(
@@ -908,7 +909,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -1308,7 +1309,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: act_hi_actinst, act_ge_bytearray, act_hi_attachment, act_hi_comment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_ext_task_log, act_hi_incident, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_ru_authorization, act_hi_procinst. No transaction control, so it can be rolled back; process_instances_step calls it. [body 459e96e4f75c]';
+    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: act_hi_actinst, act_ge_bytearray, act_hi_attachment, act_hi_comment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_ext_task_log, act_hi_incident, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_ru_authorization, act_hi_procinst. No transaction control, so it can be rolled back; process_instances_step calls it. [body d1b15270e64b]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_undated(p_as_of timestamptz, p_scope text)
@@ -1327,7 +1328,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_undated(timestamptz, text) IS
-    'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body e1d4b998f639]';
+    'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body e2e7d016d546]';
 
 -- process_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -1382,10 +1383,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('process_instances', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(76704206, 2);
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_camunda7_end_time.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -1420,6 +1423,7 @@ BEGIN
             false,
             v_progress.gone::text[]
         );
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -1434,8 +1438,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1499,7 +1503,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body a30554506257]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f92ee492a67c]';
 
 -- process_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_preview(p_options jsonb, p_as_of timestamptz)
@@ -1654,4 +1658,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1f825af826e4]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 2427a18c91f0]';
+RESET ROLE;

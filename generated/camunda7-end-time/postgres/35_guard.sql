@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- rule_pause: rules that runs pass over.
 CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.rule_pause (
@@ -97,7 +98,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.pause_rule(jsonb) IS
-    'Makes runs pass a rule over, from the next batch on. Example: SELECT windrow_camunda7_end_time.pause_rule(''{"rule": "process_instances", "reason": "audit"}''); [body 6ca4e43c65bc]';
+    'Makes runs pass a rule over, from the next batch on. Example: SELECT windrow_camunda7_end_time.pause_rule(''{"rule": "process_instances", "reason": "audit"}''); [body 85d225713d00]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.resume_rule(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -119,7 +120,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.resume_rule(jsonb) IS
-    'Ends the pause of a rule and answers it. Example: SELECT windrow_camunda7_end_time.resume_rule(''{"rule": "process_instances"}''); [body a71819274fa9]';
+    'Ends the pause of a rule and answers it. Example: SELECT windrow_camunda7_end_time.resume_rule(''{"rule": "process_instances"}''); [body 3d6d6aaded26]';
 
 -- rule_paused: why a rule is passed over.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.rule_paused(p_rule text)
@@ -136,7 +137,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.rule_paused(text) IS
-    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body cc19d9027ed6]';
+    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body 7797dded19a4]';
 
 -- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.note_refusal(p_reason text)
@@ -160,138 +161,434 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.note_refusal(text) IS
-    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body c9ae2b003a85]';
+    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body 7aa5fd144e02]';
 
--- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
--- such a table would go, or lose their reference, without a rule, a count or a copy.
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+CREATE TABLE IF NOT EXISTS windrow_camunda7_end_time.catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    jsonb       NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE windrow_camunda7_end_time.catalog_state IS
+    'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch compares it.';
+
+-- covered: the tables whose rows go, and their partitions.
+CREATE OR REPLACE VIEW windrow_camunda7_end_time.covered AS
+WITH whole AS (
+    SELECT t.oid AS table_id, t.relname::text AS name, t.relkind
+    FROM pg_namespace AS n
+    JOIN pg_class AS t ON t.relnamespace = n.oid
+    WHERE n.nspname = 'public'
+      AND t.relname = ANY (ARRAY[
+          'act_ge_bytearray',
+          'act_hi_actinst',
+          'act_hi_attachment',
+          'act_hi_batch',
+          'act_hi_caseactinst',
+          'act_hi_caseinst',
+          'act_hi_comment',
+          'act_hi_dec_in',
+          'act_hi_dec_out',
+          'act_hi_decinst',
+          'act_hi_detail',
+          'act_hi_ext_task_log',
+          'act_hi_identitylink',
+          'act_hi_incident',
+          'act_hi_job_log',
+          'act_hi_op_log',
+          'act_hi_procinst',
+          'act_hi_taskinst',
+          'act_hi_varinst',
+          'act_ru_authorization',
+          'act_ru_task_meter_log'
+      ])
+)
+SELECT w.table_id, w.name, w.relkind, w.table_id AS whole_id
+FROM whole AS w
+UNION ALL
+SELECT p.relid, w.name, t.relkind, w.table_id
+FROM whole AS w
+CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
+JOIN pg_class AS t ON t.oid = p.relid
+WHERE w.relkind = 'p'
+  AND p.relid <> w.table_id;
+COMMENT ON VIEW windrow_camunda7_end_time.covered IS
+    'The tables whose rows go, by name, and their partitions with the name of the whole table.';
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.strangers()
-RETURNS TABLE (table_name text, constraint_name text, parent text, on_delete text, obeys boolean, overruled boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+RETURNS TABLE (object text, detail text, acts boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    WITH known AS (
-        SELECT t.oid
-        FROM pg_class AS t
-        WHERE t.relnamespace = '"public"'::regnamespace
-          AND t.relname = ANY (ARRAY[
-              'act_ge_bytearray',
-              'act_hi_actinst',
-              'act_hi_attachment',
-              'act_hi_batch',
-              'act_hi_caseactinst',
-              'act_hi_caseinst',
-              'act_hi_comment',
-              'act_hi_dec_in',
-              'act_hi_dec_out',
-              'act_hi_decinst',
-              'act_hi_detail',
-              'act_hi_ext_task_log',
-              'act_hi_identitylink',
-              'act_hi_incident',
-              'act_hi_job_log',
-              'act_hi_op_log',
-              'act_hi_procinst',
-              'act_hi_taskinst',
-              'act_hi_varinst',
-              'act_ru_authorization',
-              'act_ru_ext_task',
-              'act_ru_job',
-              'act_ru_task_meter_log',
-              'act_ru_variable',
-              'act_ru_case_execution',
-              'act_ru_case_sentry_part',
-              'act_ru_event_subscr',
-              'act_ru_execution',
-              'act_ru_identitylink',
-              'act_ru_incident',
-              'act_ru_task'
-          ])
+BEGIN
+    RETURN QUERY
+    WITH known (name, columns, parent, named, effects) AS (
+        VALUES
+            ('act_hi_actinst', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_attachment', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_attachment', ARRAY['task_id_'], 'act_hi_taskinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_caseactinst', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_comment', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_comment', ARRAY['task_id_'], 'act_hi_taskinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_dec_in', ARRAY['dec_inst_id_'], 'act_hi_decinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_dec_out', ARRAY['dec_inst_id_'], 'act_hi_decinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_decinst', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_decinst', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_detail', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_detail', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_ext_task_log', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_identitylink', ARRAY['task_id_'], 'act_hi_taskinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_incident', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_job_log', ARRAY['process_instance_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_op_log', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_op_log', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_taskinst', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_taskinst', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_varinst', ARRAY['proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_varinst', ARRAY['case_inst_id_'], 'act_hi_caseinst', ARRAY['id_'], 'cnd'),
+            ('act_ru_authorization', ARRAY['root_proc_inst_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_ru_ext_task', ARRAY['error_details_id_'], 'act_ge_bytearray', ARRAY['id_'], 'cnd'),
+            ('act_ru_job', ARRAY['exception_stack_id_'], 'act_ge_bytearray', ARRAY['id_'], 'cnd'),
+            ('act_ru_variable', ARRAY['bytearray_id_'], 'act_ge_bytearray', ARRAY['id_'], 'cnd'),
+            ('act_hi_procinst', ARRAY['super_process_instance_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
+            ('act_hi_decinst', ARRAY['root_dec_inst_id_'], 'act_hi_decinst', ARRAY['id_'], 'cnd')
+    ),
+    -- A key has a trigger on the table that it names, which is how it is found by an index. A partition counts as its table.
+    keys AS (
+        SELECT
+            CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            n.nspname = 'public' AS is_here,
+            f.conname, f.confdeltype, to_jsonb(f) ->> 'confdelsetcols' AS partly, p.name AS parent, c.columns, c.named
+        FROM windrow_camunda7_end_time.covered AS p
+        JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+        JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+        JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
+        JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        CROSS JOIN LATERAL (
+            SELECT array_agg(a.attname::text ORDER BY a.attname) AS columns, array_agg(b.attname::text ORDER BY a.attname) AS named
+            FROM unnest(f.conkey, f.confkey) AS k(own, named)
+            JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.own
+            JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.named
+        ) AS c
     )
     SELECT
         k.name,
-        k.conname,
-        k.relname,
-        CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END,
-        k.confdeltype IN ('c', 'n', 'd'),
-        EXISTS (
-            SELECT FROM windrow_camunda7_end_time.control AS c
-            WHERE c.forced_install -> 'findings' @> jsonb_build_array(jsonb_build_object('code', 'unlisted-reference', 'object', k.name))
-        )
+        format(
+            'references %s by %s (on delete %s), and the spec does not know it', k.parent, k.conname,
+            CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END
+        ),
+        k.confdeltype IN ('c', 'n', 'd')
+    FROM keys AS k
+    WHERE NOT EXISTS (
+        SELECT FROM known AS o
+        WHERE k.is_here
+          AND o.name = k.name
+          AND o.columns = k.columns
+          AND o.parent = k.parent
+          AND o.named = k.named
+          -- What is to set some columns to NULL (ON DELETE SET NULL (...)) is not what windrow does.
+          AND (k.confdeltype NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.confdeltype::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
+    )
+      -- That an ignored table keeps families is meant so.
+      AND (k.confdeltype IN ('c', 'n', 'd') OR NOT k.is_here OR k.name <> ALL (ARRAY['act_ru_case_execution', 'act_ru_case_sentry_part', 'act_ru_event_subscr', 'act_ru_execution', 'act_ru_identitylink', 'act_ru_incident', 'act_ru_task']))
+    UNION ALL
+    SELECT p.name, format('has the rule %s, which acts on DELETE', r.rulename), true
+    FROM windrow_camunda7_end_time.covered AS p
+    JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A')
+    UNION ALL
+    SELECT
+        CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
+        format('inherits from %s, so that its rows would be taken for rows of that', p.name),
+        true
+    FROM windrow_camunda7_end_time.covered AS p
+    JOIN pg_inherits AS i ON i.inhparent = p.table_id
+    JOIN pg_class AS t ON t.oid = i.inhrelid
+    JOIN pg_namespace AS n ON n.oid = t.relnamespace
+    WHERE p.relkind = 'r'
+    UNION ALL
+    SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f' THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
+    FROM windrow_camunda7_end_time.covered AS p
+    WHERE p.relkind NOT IN ('r', 'p')
+    UNION ALL
+    SELECT
+        e.name,
+        format('compares %s otherwise than %s does %s: their collations are %s and %s, and must be the same', e.own, e.parent, e.named, x.collname, y.collname),
+        true
     FROM (
-        SELECT
-            CASE WHEN t.relnamespace = p.relnamespace THEN t.relname ELSE format('%s.%s', n.nspname, t.relname) END AS name,
-            f.conname,
-            p.relname,
-            f.confdeltype
-        FROM pg_class AS p
-        JOIN pg_constraint AS f ON f.confrelid = p.oid AND f.contype = 'f' AND f.conparentid = 0
-        JOIN pg_class AS t ON t.oid = f.conrelid
-        JOIN pg_namespace AS n ON n.oid = t.relnamespace
-        WHERE p.relnamespace = '"public"'::regnamespace
-          AND p.relname = ANY (ARRAY[
-              'act_ge_bytearray',
-              'act_hi_actinst',
-              'act_hi_attachment',
-              'act_hi_batch',
-              'act_hi_caseactinst',
-              'act_hi_caseinst',
-              'act_hi_comment',
-              'act_hi_dec_in',
-              'act_hi_dec_out',
-              'act_hi_decinst',
-              'act_hi_detail',
-              'act_hi_ext_task_log',
-              'act_hi_identitylink',
-              'act_hi_incident',
-              'act_hi_job_log',
-              'act_hi_op_log',
-              'act_hi_procinst',
-              'act_hi_taskinst',
-              'act_hi_varinst',
-              'act_ru_authorization',
-              'act_ru_task_meter_log'
-          ])
-          AND f.conrelid NOT IN (SELECT w.oid FROM known AS w)
-          -- A partition is known by its table.
-          AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = f.conrelid AND i.inhparent IN (SELECT w.oid FROM known AS w))
-    ) AS k;
+        VALUES
+            ('act_ge_bytearray', 'id_', 'act_hi_varinst', 'bytearray_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_detail', 'bytearray_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_job_log', 'job_exception_stack_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_ext_task_log', 'error_details_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_dec_in', 'bytearray_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_dec_out', 'bytearray_id_'),
+            ('act_ge_bytearray', 'id_', 'act_hi_attachment', 'content_id_'),
+            ('act_hi_actinst', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_attachment', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_attachment', 'task_id_', 'act_hi_taskinst', 'id_'),
+            ('act_hi_caseactinst', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_hi_comment', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_comment', 'task_id_', 'act_hi_taskinst', 'id_'),
+            ('act_hi_dec_in', 'dec_inst_id_', 'act_hi_decinst', 'id_'),
+            ('act_hi_dec_out', 'dec_inst_id_', 'act_hi_decinst', 'id_'),
+            ('act_hi_decinst', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_decinst', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_hi_detail', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_detail', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_hi_ext_task_log', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_identitylink', 'task_id_', 'act_hi_taskinst', 'id_'),
+            ('act_hi_incident', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_incident', 'job_def_id_', 'act_hi_batch', 'seed_job_def_id_'),
+            ('act_hi_incident', 'job_def_id_', 'act_hi_batch', 'monitor_job_def_id_'),
+            ('act_hi_incident', 'job_def_id_', 'act_hi_batch', 'batch_job_def_id_'),
+            ('act_hi_job_log', 'process_instance_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_job_log', 'job_def_id_', 'act_hi_batch', 'seed_job_def_id_'),
+            ('act_hi_job_log', 'job_def_id_', 'act_hi_batch', 'monitor_job_def_id_'),
+            ('act_hi_job_log', 'job_def_id_', 'act_hi_batch', 'batch_job_def_id_'),
+            ('act_hi_op_log', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_op_log', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_hi_taskinst', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_taskinst', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_hi_varinst', 'proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_hi_varinst', 'case_inst_id_', 'act_hi_caseinst', 'id_'),
+            ('act_ru_authorization', 'root_proc_inst_id_', 'act_hi_procinst', 'id_'),
+            ('act_ru_ext_task', 'error_details_id_', 'act_ge_bytearray', 'id_'),
+            ('act_ru_job', 'exception_stack_id_', 'act_ge_bytearray', 'id_'),
+            ('act_ru_variable', 'bytearray_id_', 'act_ge_bytearray', 'id_')
+    ) AS e(name, own, parent, named)
+    JOIN pg_namespace AS n ON n.nspname = 'public'
+    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.name
+    JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
+    JOIN pg_attribute AS a ON a.attrelid = s.oid AND a.attname = e.own AND NOT a.attisdropped
+    JOIN pg_attribute AS b ON b.attrelid = t.oid AND b.attname = e.named AND NOT b.attisdropped
+    JOIN pg_collation AS x ON x.oid = a.attcollation
+    JOIN pg_collation AS y ON y.oid = b.attcollation
+    WHERE x.oid <> y.oid;
+END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.strangers() IS
-    'Foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body 763f03b62305]';
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 756cb1ab1eff]';
 
--- stranger: why no run may start, by the foreign keys.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.stranger()
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.catalog_now()
+RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT jsonb_object_agg(s.object, s.state)
+        FROM (
+            SELECT 'table ' || e.name AS object, format('%s %s', coalesce(t.oid::text, 'none'), c.columns) AS state
+            FROM (
+                VALUES
+                    ('act_ge_bytearray', ARRAY['id_']::name[]),
+                    ('act_hi_actinst', ARRAY['proc_inst_id_']::name[]),
+                    ('act_hi_attachment', ARRAY['content_id_', 'id_', 'proc_inst_id_', 'task_id_']::name[]),
+                    ('act_hi_batch', ARRAY['batch_job_def_id_', 'id_', 'monitor_job_def_id_', 'seed_job_def_id_']::name[]),
+                    ('act_hi_caseactinst', ARRAY['case_inst_id_']::name[]),
+                    ('act_hi_caseinst', ARRAY['id_']::name[]),
+                    ('act_hi_comment', ARRAY['proc_inst_id_', 'task_id_']::name[]),
+                    ('act_hi_dec_in', ARRAY['bytearray_id_', 'dec_inst_id_', 'id_']::name[]),
+                    ('act_hi_dec_out', ARRAY['bytearray_id_', 'dec_inst_id_', 'id_']::name[]),
+                    ('act_hi_decinst', ARRAY['case_inst_id_', 'id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_detail', ARRAY['bytearray_id_', 'case_inst_id_', 'id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_ext_task_log', ARRAY['error_details_id_', 'id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_identitylink', ARRAY['task_id_']::name[]),
+                    ('act_hi_incident', ARRAY['job_def_id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_job_log', ARRAY['id_', 'job_def_id_', 'job_exception_stack_id_', 'process_instance_id_']::name[]),
+                    ('act_hi_op_log', ARRAY['case_inst_id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_procinst', ARRAY['id_']::name[]),
+                    ('act_hi_taskinst', ARRAY['case_inst_id_', 'id_', 'proc_inst_id_']::name[]),
+                    ('act_hi_varinst', ARRAY['bytearray_id_', 'case_inst_id_', 'id_', 'proc_inst_id_']::name[]),
+                    ('act_ru_authorization', ARRAY['root_proc_inst_id_']::name[]),
+                    ('act_ru_ext_task', ARRAY['error_details_id_']::name[]),
+                    ('act_ru_job', ARRAY['exception_stack_id_']::name[]),
+                    ('act_ru_task_meter_log', ARRAY['id_']::name[]),
+                    ('act_ru_variable', ARRAY['bytearray_id_']::name[])
+            ) AS e(name, columns)
+            JOIN pg_namespace AS n ON n.nspname = 'public'
+            LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.name
+            CROSS JOIN LATERAL (
+                SELECT string_agg(format('%s:%s:%s', a.attname, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
+                FROM pg_attribute AS a
+                WHERE a.attrelid = t.oid
+                  AND a.attname = ANY (e.columns)
+            ) AS c
+            UNION ALL
+            SELECT 'key ' || f.oid, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM windrow_camunda7_end_time.covered AS p
+            JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            WHERE f.confdeltype IN ('c', 'n', 'd')
+            UNION ALL
+            SELECT 'rule ' || r.oid, r.ev_enabled::text
+            FROM windrow_camunda7_end_time.covered AS p
+            JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4'
+            UNION ALL
+            SELECT 'child ' || i.inhrelid, i.inhparent::text
+            FROM windrow_camunda7_end_time.covered AS p
+            JOIN pg_inherits AS i ON i.inhparent = p.table_id
+            WHERE p.relkind = 'r'
+            UNION ALL
+            SELECT 'foreign ' || p.table_id, p.relkind::text
+            FROM windrow_camunda7_end_time.covered AS p
+            WHERE p.relkind NOT IN ('r', 'p')
+        ) AS s
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.catalog_now() IS
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 686961ed0264]';
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.replaced(p_then jsonb, p_now jsonb)
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('table %s references %s by %s (on delete %s), and the spec does not know it', s.table_name, s.parent, s.constraint_name, s.on_delete)
-    FROM windrow_camunda7_end_time.strangers() AS s
-    WHERE s.obeys
-      AND NOT s.overruled
-    ORDER BY s.table_name, s.constraint_name
+    SELECT format(
+        CASE split_part(p_now ->> o.key, ' ', 1)
+            WHEN split_part(o.value, ' ', 1) THEN '%s has other columns for its keys or edges, by name, type or collation'
+            WHEN 'none' THEN '%s is gone'
+            ELSE '%s is another one, put in the place of the one that was there'
+        END,
+        o.key
+    )
+    FROM jsonb_each_text(p_then) AS o
+    WHERE starts_with(o.key, 'table ')
+      AND p_now ? o.key
+      AND p_now ->> o.key <> o.value
+    ORDER BY o.key
     LIMIT 1;
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.stranger() IS
-    'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body 497315f4af11]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.replaced(jsonb, jsonb) IS
+    'The first table that is another one between two answers of catalog_now(); NULL if none is. [body 653e6ef2f2f6]';
 
--- check_stranger: a run by hand, or a purge, is told by an error.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_stranger()
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.unaccounted()
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN coalesce(
+        (
+            SELECT format('table %s %s', s.object, s.detail)
+            FROM windrow_camunda7_end_time.strangers() AS s
+            WHERE s.acts
+            ORDER BY s.object, s.detail
+            LIMIT 1
+        ),
+        (
+            SELECT 'catalog changed: ' || windrow_camunda7_end_time.replaced(a.state, windrow_camunda7_end_time.catalog_now())
+            FROM windrow_camunda7_end_time.catalog_state AS a
+            JOIN windrow_camunda7_end_time.control AS c ON c.armed AND c.server_identity = windrow_camunda7_end_time.server_identity()
+            WHERE a.run_id = 0
+        )
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.unaccounted() IS
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body bc0396dc7c58]';
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_catalog()
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 DECLARE
-    v_stranger text := windrow_camunda7_end_time.stranger();
+    v_reason text := windrow_camunda7_end_time.unaccounted();
 BEGIN
-    IF v_stranger IS NOT NULL THEN
-        RAISE EXCEPTION '%', v_stranger
-            USING ERRCODE = '55000', HINT = 'Its rows would go or change uncounted. Add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install.';
+    IF starts_with(v_reason, 'catalog changed') THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows of the one before are left as they were. Look at both tables, then CALL windrow_camunda7_end_time.arm().';
+    ELSIF v_reason IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow install, or drop what acts; windrow check --database says how.';
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.check_stranger() IS
-    'Raises 55000 where stranger() finds something. [body dcca7a4c1671]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.check_catalog() IS
+    'Raises 55000 where unaccounted() finds something. [body 2d198aca872e]';
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks, and before it
+-- commits: a partition or a child may come in spite of them.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.look_again(p_run bigint)
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_then jsonb := (SELECT s.state FROM windrow_camunda7_end_time.catalog_state AS s WHERE s.run_id = p_run);
+    v_now  jsonb := windrow_camunda7_end_time.catalog_now();
+    v_why  text;
+BEGIN
+    IF v_now = v_then THEN
+        RETURN;
+    END IF;
+    v_why := coalesce(
+        (
+            SELECT format('table %s %s', s.object, s.detail)
+            FROM windrow_camunda7_end_time.strangers() AS s
+            WHERE s.acts
+            ORDER BY s.object, s.detail
+            LIMIT 1
+        ),
+        windrow_camunda7_end_time.replaced(v_then, v_now)
+    );
+    IF v_why IS NOT NULL THEN
+        RAISE EXCEPTION 'catalog changed: %', v_why
+            USING ERRCODE = 'WD001', HINT = 'The batch is rolled back. Look at what changed; windrow check --database says what the spec lacks.';
+    END IF;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.look_again(bigint) IS
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body ab3b1f2f9d08]';
+
+-- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
+-- being added or dropped until the batch commits.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.take_tables(p_run bigint)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    LOCK TABLE
+        "public"."act_ge_bytearray",
+        "public"."act_hi_actinst",
+        "public"."act_hi_attachment",
+        "public"."act_hi_batch",
+        "public"."act_hi_caseactinst",
+        "public"."act_hi_caseinst",
+        "public"."act_hi_comment",
+        "public"."act_hi_dec_in",
+        "public"."act_hi_dec_out",
+        "public"."act_hi_decinst",
+        "public"."act_hi_detail",
+        "public"."act_hi_ext_task_log",
+        "public"."act_hi_identitylink",
+        "public"."act_hi_incident",
+        "public"."act_hi_job_log",
+        "public"."act_hi_op_log",
+        "public"."act_hi_procinst",
+        "public"."act_hi_taskinst",
+        "public"."act_hi_varinst",
+        "public"."act_ru_authorization",
+        "public"."act_ru_task_meter_log"
+    IN ROW EXCLUSIVE MODE;
+EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type THEN
+    -- A table that is gone, or another one in its place: say so.
+    PERFORM windrow_camunda7_end_time.look_again(p_run);
+    RAISE;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.take_tables(bigint) IS
+    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run. [body 108038a19b7a]';
 
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
@@ -328,7 +625,7 @@ BEGIN
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
                 WHEN v_control.server_identity IS DISTINCT FROM windrow_camunda7_end_time.server_identity() THEN format('armed on another server: %s', v_control.server_identity)
             END,
-            windrow_camunda7_end_time.stranger(),
+            windrow_camunda7_end_time.unaccounted(),
             CASE WHEN NOT windrow_camunda7_end_time.in_window(clock_timestamp()) THEN
                 format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_camunda7_end_time.open_hours AS h))
             END
@@ -341,7 +638,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 048c5305b903]';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body 5ba6d7261bb7]';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.kept_back()
@@ -356,7 +653,7 @@ AS $windrow$
     FROM windrow_camunda7_end_time.scheduling AS s;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.kept_back() IS
-    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body d4871737ac77]';
+    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body dc7acb841d09]';
 
 -- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only,
 -- and its settings to those alone who may read all settings.
@@ -398,7 +695,7 @@ BEGIN
                     n.position, j.jobid,
                     CASE
                         WHEN j.jobid IS NULL OR NOT j.active THEN 2
-                        WHEN n.position IS NULL OR j.database <> current_database() OR NOT f.is_here THEN 1
+                        WHEN n.position IS NULL OR j.database <> current_database() OR NOT f.is_here OR j.username <> $4 THEN 1
                         ELSE 3
                     END AS rank,
                     CASE
@@ -407,6 +704,7 @@ BEGIN
                         WHEN NOT j.active THEN format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)', j.jobid, j.jobid)
                         WHEN j.database <> current_database() THEN format('job %s of pg_cron works in database %s; windrow install schedules it here', j.jobid, j.database)
                         WHEN NOT f.is_here THEN format('job %s of pg_cron works on another server: it connects to %s, port %s, and this one has port %s; windrow install makes it anew', j.jobid, j.nodename, j.nodeport, current_setting('port'))
+                        WHEN j.username <> $4 THEN format('job %s of pg_cron runs as %s, not as the login of the schedule, %s; windrow install gives it to that', j.jobid, j.username, $4)
                         ELSE format('job %s of pg_cron, as %s: %s', j.jobid, j.username, j.schedule)
                     END AS detail
                 FROM unnest($1) WITH ORDINALITY AS n(name, position)
@@ -417,10 +715,11 @@ BEGIN
             ) AS c
         $jobs$
         INTO v_severity, v_detail
-        USING ARRAY['windrow_camunda7_end_time'], 'windrow_camunda7_end_time', v_inside;
+        USING ARRAY['windrow_camunda7_end_time'], 'windrow_camunda7_end_time', v_inside, 'windrow_camunda7_end_time_schedule';
     END IF;
     RETURN json_build_object('check', 'schedule', 'object', 'camunda7-end-time', 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_camunda7_end_time.schedule_check(); [body 99ac0c5da102]';
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_camunda7_end_time.schedule_check(); [body e8d9fa6cb94f]';
+RESET ROLE;

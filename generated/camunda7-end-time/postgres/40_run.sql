@@ -3,23 +3,34 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
--- server_identity: what tells this database from its restored copies, clones and promoted standbys.
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
+-- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
+-- settings, the place of the data counts as unknown.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.server_identity()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
+    SELECT concat_ws(
+        '/',
+        s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
+        current_setting('cluster_name'), current_setting('listen_addresses'),
+        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        CASE WHEN c.server_identity LIKE '%/started %' THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+    )
     FROM pg_control_system() AS s
     -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
+    CROSS JOIN windrow_camunda7_end_time.control AS c
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.server_identity() IS
-    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has started where that counts; arm() stores it, and a run refuses when it has changed. [body ef9228fbc49a]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.open_hours AS
@@ -59,7 +70,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.in_window(timestamptz) IS
-    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_camunda7_end_time.in_window(now()); [body 844cf199f10c]';
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_camunda7_end_time.in_window(now()); [body 859a47874123]';
 
 -- record_skips: adds the families that a batch passed over to the ledger.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
@@ -76,7 +87,7 @@ AS $windrow$
         sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.record_skips(bigint, text, text[], text[]) IS
-    'Adds skipped families to table run_skip, by reason. [body a186ea161037]';
+    'Adds skipped families to table run_skip, by reason. [body 7877c85d91d7]';
 
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_run_options(p_options jsonb)
@@ -88,18 +99,13 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
-    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_camunda7_end_time.check_rule(p_options);
     END IF;
     IF p_options ? 'as_of' THEN
-        BEGIN
-            v_as_of := (p_options ->> 'as_of')::timestamptz;
-        EXCEPTION WHEN OTHERS THEN
-            v_as_of := NULL;
-        END;
-        IF v_as_of IS NULL OR v_as_of > clock_timestamp() OR NOT isfinite(v_as_of) THEN
+        v_as_of := windrow_camunda7_end_time.instant_of(p_options ->> 'as_of');
+        IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
                 USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
@@ -153,14 +159,33 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Leave the option scope out, or name another rule.';
     END IF;
     IF p_options ? 'from' THEN
-        BEGIN
-            v_from := (p_options ->> 'from')::timestamp;
-        EXCEPTION WHEN OTHERS THEN
-            v_from := NULL;
-        END;
-        IF v_from IS NULL THEN
+        IF windrow_camunda7_end_time.instant_of(p_options ->> 'from') IS NULL THEN
             RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
                 USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'process_instances') = 'process_instances' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_hi_procinst.end_time_ has no zone.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'case_instances') = 'case_instances' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_hi_caseinst.close_time_ has no zone.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'decisions') = 'decisions' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_hi_decinst.eval_time_ has no zone.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'batches') = 'batches' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_hi_batch.end_time_ has no zone.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'cleanup_log') = 'cleanup_log' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_hi_job_log.timestamp_ has no zone.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'task_metrics') = 'task_metrics' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: act_ru_task_meter_log.timestamp_ has no zone.';
         END IF;
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
@@ -183,10 +208,25 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body b3511bf6bc2c]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 006034076025]';
+
+-- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.take_lock()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    WHILE NOT pg_try_advisory_lock(76704206, 16 + floor(random() * 2147483000)::integer) LOOP
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.take_lock() IS
+    'Takes the lock by which others see that the run of this session goes on. [body 9e23a5f87241]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.holds_lock(p_pid integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -197,23 +237,23 @@ AS $windrow$
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
           AND l.pid = p_pid
           AND l.classid::bigint = 76704206
-          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objid::bigint >= 16
           AND l.objsubid = 2
     );
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.holds_lock(bigint, integer) IS
-    'Whether the session p_pid has the lock of run p_run. [body 31998cd41b15]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.holds_lock(integer) IS
+    'Whether the session p_pid has the lock of a run. [body 1d31e04b8e34]';
 
 -- is_alive: whether the call that opened a run of the ledger still goes on.
 -- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
 -- does nothing: a session at work has a transaction, but for an instant at COMMIT.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.is_alive(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.is_alive(p_pid integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    IF p_pid = pg_backend_pid() OR NOT windrow_camunda7_end_time.holds_lock(p_run, p_pid) THEN
+    IF p_pid = pg_backend_pid() OR NOT windrow_camunda7_end_time.holds_lock(p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -225,8 +265,8 @@ BEGIN
     RETURN false;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.is_alive(bigint, integer) IS
-    'Whether the session p_pid that opened run p_run still works on it. [body d538055fbbf8]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.is_alive(integer) IS
+    'Whether the session p_pid, which opened a run, still works on it. [body 6730ff1eafe8]';
 
 -- run_unlock: gives back the locks of this session's runs.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_unlock()
@@ -243,7 +283,7 @@ AS $windrow$
       AND l.objsubid = 2;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_unlock() IS
-    'Gives back the locks of the runs of this session; a session has one run at a time. [body 4c55224d5bc9]';
+    'Gives back the locks of the runs of this session; a session has one run at a time. [body dbb58c8ecad1]';
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
 -- that nothing can catch ended it between two batches. What they committed stays.
@@ -258,8 +298,8 @@ DECLARE
     v_closed bigint := 0;
 BEGIN
     FOR v_run IN SELECT * FROM windrow_camunda7_end_time.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT windrow_camunda7_end_time.is_alive(v_run.run_id, v_run.backend_pid) THEN
-            v_own := windrow_camunda7_end_time.holds_lock(v_run.run_id, pg_backend_pid());
+        IF NOT windrow_camunda7_end_time.is_alive(v_run.backend_pid) THEN
+            v_own := windrow_camunda7_end_time.holds_lock(pg_backend_pid());
             UPDATE windrow_camunda7_end_time.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
@@ -274,7 +314,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.reap() IS
-    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_camunda7_end_time.reap(); [body 67fa403f0fe5]';
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_camunda7_end_time.reap(); [body 0095a4614628]';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
 -- plan, as in all that is asked before every batch.
@@ -293,7 +333,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.is_own(bigint) IS
-    'Whether run p_run is open and belongs to this session. [body 047a4230b1e2]';
+    'Whether run p_run is open and belongs to this session. [body 25e8fa484e56]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -324,10 +364,11 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_camunda7_end_time.arm().';
         END IF;
     END IF;
-    PERFORM windrow_camunda7_end_time.check_stranger();
+    PERFORM windrow_camunda7_end_time.check_catalog();
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
-    IF NOT pg_try_advisory_xact_lock(76704206, 1) THEN
+    PERFORM FROM windrow_camunda7_end_time.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
@@ -361,12 +402,11 @@ BEGIN
     RETURNING run_id INTO o_run;
     PERFORM windrow_camunda7_end_time.run_open(o_run, p_options ->> 'rule');
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock(76704206, (16 + o_run % 1000000000)::integer);
+    PERFORM windrow_camunda7_end_time.take_lock();
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f5adf64726b2]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f3b6588e8716]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -374,6 +414,8 @@ RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+    INSERT INTO windrow_camunda7_end_time.catalog_state (run_id, state)
+    VALUES (p_run, windrow_camunda7_end_time.catalog_now());
     INSERT INTO windrow_camunda7_end_time.run_rule (run_id, rule, batch_families, table_names, table_rows)
     SELECT p_run, t.rule, coalesce(windrow_camunda7_end_time.setting_of(t.rule, 'batch_families'), windrow_camunda7_end_time.setting_of(t.rule, 'batch_rows')), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
@@ -453,7 +495,7 @@ AS $windrow$
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body 6ceb86304af1]';
+    'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 3b3e29022fb5]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_end(p_run bigint, p_reasons text[])
@@ -566,17 +608,20 @@ BEGIN
     DELETE FROM windrow_camunda7_end_time.run_backlog AS b USING windrow_camunda7_end_time.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7_end_time.run_skip AS s USING windrow_camunda7_end_time.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     DELETE FROM windrow_camunda7_end_time.run_rule AS p USING windrow_camunda7_end_time.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
+    DELETE FROM windrow_camunda7_end_time.catalog_state AS s WHERE s.run_id > 0 AND NOT EXISTS (SELECT FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM windrow_camunda7_end_time.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer);
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM windrow_camunda7_end_time.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days'
       AND EXISTS (SELECT FROM windrow_camunda7_end_time.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN windrow_camunda7_end_time.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 6b78839ec995]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 083f61df4d25]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_result(p_run bigint)
@@ -722,7 +767,131 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body c728090cee23]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_camunda7_end_time.run_result(1); [body e9df3a4292ea]';
+
+-- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
+-- role there; but what it puts off until the COMMIT runs with those of who called.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.foreign_code(p_restores boolean)
+RETURNS TABLE (code text, table_name text, belongs_to text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE reached (oid, is_set) AS (
+        SELECT t.oid, s.is_set OR p_restores
+        FROM (
+            VALUES
+                (false, '"public"."act_ge_bytearray"', false),
+                (false, '"public"."act_hi_actinst"', false),
+                (false, '"public"."act_hi_attachment"', false),
+                (false, '"public"."act_hi_batch"', false),
+                (false, '"public"."act_hi_caseactinst"', false),
+                (false, '"public"."act_hi_caseinst"', false),
+                (false, '"public"."act_hi_comment"', false),
+                (false, '"public"."act_hi_dec_in"', false),
+                (false, '"public"."act_hi_dec_out"', false),
+                (false, '"public"."act_hi_decinst"', false),
+                (false, '"public"."act_hi_detail"', false),
+                (false, '"public"."act_hi_ext_task_log"', false),
+                (false, '"public"."act_hi_identitylink"', false),
+                (false, '"public"."act_hi_incident"', false),
+                (false, '"public"."act_hi_job_log"', false),
+                (false, '"public"."act_hi_op_log"', false),
+                (false, '"public"."act_hi_procinst"', false),
+                (false, '"public"."act_hi_taskinst"', false),
+                (false, '"public"."act_hi_varinst"', false),
+                (false, '"public"."act_ru_authorization"', false),
+                (false, '"public"."act_ru_task_meter_log"', false),
+                (NULL, NULL, false)
+        ) AS s(is_restored, name, is_set)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        WHERE s.is_restored = p_restores
+        UNION
+        SELECT x.oid, x.is_set
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f' AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner ELSE t.relowner END::regrole AS owner
+        FROM reached AS r
+        JOIN pg_class AS t ON t.oid = r.oid
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE.
+        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> 'windrow_camunda7_end_time'::regnamespace
+        UNION
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions.
+        SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.oid
+        ) AS k(classid, objid)
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
+        LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+        JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE r.is_set
+          AND NOT q.rolsuper
+    ) AS x
+    ORDER BY x.class::text, x.code;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.foreign_code(boolean) IS
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body b0990559da6e]';
+
+-- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
+-- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
+-- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_caller(p_caller text, p_restores boolean)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_code record;
+BEGIN
+    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER') OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+    ) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
+        RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
+            USING ERRCODE = '42501', HINT = 'Where a trigger of the application opened it, call this as a member of windrow_camunda7_end_time_operator that is no superuser; else close it first.';
+    END IF;
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        RETURN;
+    END IF;
+    FOR v_code IN SELECT * FROM windrow_camunda7_end_time.foreign_code(p_restores) AS c LOOP
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code, v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = 'Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this as a member of windrow_camunda7_end_time_operator that is no superuser.';
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.check_caller(text, boolean) IS
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights. [body 97192e472d81]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -740,6 +909,7 @@ BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow_camunda7_end_time.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -771,6 +941,7 @@ BEGIN
                             WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_step(v_run)
                             WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_step(v_run)
                         END;
+                        PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
                     END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -806,7 +977,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body c3d6cc905fd4]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body aa79393dc0ab]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.preview(p_options jsonb DEFAULT '{}')
@@ -849,7 +1020,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body ad0bd9f9eea9]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT windrow_camunda7_end_time.preview(''{"run_families": 100}''); [body babd5ad0f2c0]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_begin(p_options jsonb)
@@ -885,18 +1056,19 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.arm() first.';
     END IF;
-    PERFORM windrow_camunda7_end_time.check_stranger();
+    PERFORM windrow_camunda7_end_time.check_catalog();
+    PERFORM windrow_camunda7_end_time.reap();
     INSERT INTO windrow_camunda7_end_time.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM windrow_camunda7_end_time.run_open(v_run, v_rule);
     PERFORM windrow_camunda7_end_time.run_unlock();
-    PERFORM pg_advisory_lock(76704206, (16 + v_run % 1000000000)::integer);
+    PERFORM windrow_camunda7_end_time.take_lock();
     RETURN v_run;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 6a220e5af47a]';
+    'Checks the options of purge() and opens the ledger. [body f8a5e967a1ec]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -982,7 +1154,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 7c2409c6102b]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body 376eae14dd40]';
 
 -- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_purge(p_run bigint, p_key text)
@@ -1017,7 +1189,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('process_instances', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_camunda7_end_time.process_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1055,7 +1230,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 05e641b9cbd5]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8211221a778e]';
 
 -- case_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_purge(p_run bigint, p_key text)
@@ -1090,7 +1265,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('case_instances', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_camunda7_end_time.case_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1128,7 +1306,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8207e5730d43]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body c70ee4e1f052]';
 
 -- decisions_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_purge(p_run bigint, p_key text)
@@ -1165,7 +1343,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('decisions', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_camunda7_end_time.decisions_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1203,7 +1384,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body f9d9a4fb1faa]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 16377ab48889]';
 
 -- batches_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_purge(p_run bigint, p_key text)
@@ -1238,7 +1419,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('batches', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_camunda7_end_time.batches_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1276,7 +1460,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8a924fb43669]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body ff3535fe439e]';
 
 -- cleanup_log_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_purge(p_run bigint, p_key text)
@@ -1313,7 +1497,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('cleanup_log', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_camunda7_end_time.take_tables(p_run);
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_camunda7_end_time.cleanup_log_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_camunda7_end_time.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1351,7 +1538,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body aa945b9704ef]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 041e35417f1a]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1369,11 +1556,13 @@ BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
     v_run := windrow_camunda7_end_time.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := windrow_camunda7_end_time.check_rule(p_options);
-    FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
+    -- No cursor stays open over a COMMIT.
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_purge(v_run, v_key)
@@ -1383,6 +1572,7 @@ BEGIN
                 WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_purge(v_run, v_key)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_purge(v_run, v_key)
             END;
+            PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
@@ -1411,7 +1601,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body e82c762e1d5d]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body b5c4b7a2ddc6]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -1445,7 +1635,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 0d102e7e0888]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body 6238b5074505]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.pause(p_reason text DEFAULT NULL)
@@ -1459,7 +1649,7 @@ AS $windrow$
         paused_reason = p_reason;
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.pause(text) IS
-    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7_end_time.pause(''month-end closing''); [body b4a37aa71293]';
+    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7_end_time.pause(''month-end closing''); [body 2b6cc8b0dd08]';
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.resume()
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -1471,7 +1661,7 @@ AS $windrow$
         paused_reason = NULL;
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.resume() IS
-    'Allows runs again after pause(). Example: CALL windrow_camunda7_end_time.resume(); [body 6a880e1e22da]';
+    'Allows runs again after pause(). Example: CALL windrow_camunda7_end_time.resume(); [body 7903106a5c5d]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.orphans()
@@ -1611,13 +1801,32 @@ AS $windrow$
       AND NOT EXISTS (SELECT FROM "public"."act_ge_bytearray" AS p WHERE p."id_" = c."bytearray_id_");
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.orphans() IS
-    'Rows whose parent is not there, by edge. Reads whole tables. [body ad595aeb6e92]';
+    'Rows whose parent is not there, by edge. Reads whole tables. [body 2bca4a0330b4]';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
-CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.arm()
-LANGUAGE sql SECURITY DEFINER
+-- The one of earlier versions took no options; with both, a call without any would name neither.
+DO $windrow$
+BEGIN
+    DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.arm();
+END
+$windrow$;
+CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.arm(p_options jsonb DEFAULT '{}')
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['until']);
+    IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
+        RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not armed.';
+    END IF;
+    UPDATE windrow_camunda7_end_time.control
+    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    DELETE FROM windrow_camunda7_end_time.catalog_state AS s WHERE s.run_id = 0;
+    INSERT INTO windrow_camunda7_end_time.catalog_state (run_id, state)
+    VALUES (0, windrow_camunda7_end_time.catalog_now());
+    PERFORM windrow_camunda7_end_time.check_catalog();
     UPDATE windrow_camunda7_end_time.control
     SET armed = true,
         armed_by = session_user,
@@ -1627,9 +1836,10 @@ AS $windrow$
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_camunda7_end_time.orphans() AS o);
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_camunda7_end_time.refusal;
+END
 $windrow$;
-COMMENT ON PROCEDURE windrow_camunda7_end_time.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7_end_time.arm(); [body c4b124ebf97a]';
+COMMENT ON PROCEDURE windrow_camunda7_end_time.arm(jsonb) IS
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Examples: CALL windrow_camunda7_end_time.arm(); CALL windrow_camunda7_end_time.arm(''{"until": "restart"}''); [body e2e6a3715b0b]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_policy(p_options jsonb)
@@ -1677,7 +1887,7 @@ BEGIN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
-    PERFORM pg_advisory_xact_lock(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN EXCLUSIVE MODE;
     SELECT * INTO v_policy FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(windrow_camunda7_end_time.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
     IF v_retention IS NULL THEN
@@ -1709,7 +1919,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body f747c85d1668]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_policy(''{"scope": "42", "retention": "30d"}''); [body 78b13f987c0f]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1722,7 +1932,7 @@ DECLARE
 BEGIN
     PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'scope']);
     v_rule := windrow_camunda7_end_time.check_rule(p_options);
-    PERFORM pg_advisory_xact_lock(76704206, 2);
+    LOCK TABLE windrow_camunda7_end_time.latch IN EXCLUSIVE MODE;
     DELETE FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
@@ -1732,7 +1942,137 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.drop_policy(jsonb) IS
-    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.drop_policy(''{"scope": "42"}''); [body b913ecebf10b]';
+    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_camunda7_end_time.drop_policy(''{"scope": "42"}''); [body 0148aa2058a7]';
+
+-- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.row_of_key(p_rule text, p_key text, OUT o_key text, OUT o_found boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_key_1_1 "public"."act_hi_procinst"."id_"%TYPE;
+    v_key_2_1 "public"."act_hi_caseinst"."id_"%TYPE;
+    v_key_3_1 "public"."act_hi_decinst"."id_"%TYPE;
+    v_key_4_1 "public"."act_hi_batch"."id_"%TYPE;
+    v_key_5_1 "public"."act_hi_job_log"."id_"%TYPE;
+    v_key_6_1 "public"."act_ru_task_meter_log"."id_"%TYPE;
+BEGIN
+    IF p_rule = 'process_instances' THEN
+        BEGIN
+            v_key_1_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_1_1 := NULL;
+        END;
+        IF num_nulls(v_key_1_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_procinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_procinst.id_.';
+        END IF;
+        SELECT i."id_"::text, true
+        INTO o_key, o_found
+        FROM "public"."act_hi_procinst" AS i
+        WHERE i."id_" = v_key_1_1;
+        o_key := coalesce(o_key, v_key_1_1::text);
+    END IF;
+    IF p_rule = 'case_instances' THEN
+        BEGIN
+            v_key_2_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_2_1 := NULL;
+        END;
+        IF num_nulls(v_key_2_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_caseinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_caseinst.id_.';
+        END IF;
+        SELECT i."id_"::text, true
+        INTO o_key, o_found
+        FROM "public"."act_hi_caseinst" AS i
+        WHERE i."id_" = v_key_2_1;
+        o_key := coalesce(o_key, v_key_2_1::text);
+    END IF;
+    IF p_rule = 'decisions' THEN
+        BEGIN
+            v_key_3_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_3_1 := NULL;
+        END;
+        IF num_nulls(v_key_3_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_decinst', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_decinst.id_.';
+        END IF;
+        SELECT i."id_"::text, (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE
+        INTO o_key, o_found
+        FROM "public"."act_hi_decinst" AS i
+        WHERE i."id_" = v_key_3_1;
+        o_key := coalesce(o_key, v_key_3_1::text);
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            WITH RECURSIVE up AS (
+                SELECT v_key_3_1::text AS id
+                UNION
+                SELECT l.parent
+                FROM up
+                CROSS JOIN LATERAL (
+                    SELECT n."root_dec_inst_id_"::text AS parent FROM "public"."act_hi_decinst" AS n WHERE n."id_" = up.id AND n."root_dec_inst_id_" IS NOT NULL
+                ) AS l
+            )
+            SELECT EXISTS (SELECT FROM up JOIN "public"."act_hi_decinst" AS i ON i."id_" = up.id WHERE (i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL) IS TRUE) INTO o_found;
+        END IF;
+    END IF;
+    IF p_rule = 'batches' THEN
+        BEGIN
+            v_key_4_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_4_1 := NULL;
+        END;
+        IF num_nulls(v_key_4_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_batch', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_batch.id_.';
+        END IF;
+        SELECT i."id_"::text, true
+        INTO o_key, o_found
+        FROM "public"."act_hi_batch" AS i
+        WHERE i."id_" = v_key_4_1;
+        o_key := coalesce(o_key, v_key_4_1::text);
+    END IF;
+    IF p_rule = 'cleanup_log' THEN
+        BEGIN
+            v_key_5_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_5_1 := NULL;
+        END;
+        IF num_nulls(v_key_5_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_hi_job_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_hi_job_log.id_.';
+        END IF;
+        SELECT i."id_"::text, (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE
+        INTO o_key, o_found
+        FROM "public"."act_hi_job_log" AS i
+        WHERE i."id_" = v_key_5_1;
+        o_key := coalesce(o_key, v_key_5_1::text);
+    END IF;
+    IF p_rule = 'task_metrics' THEN
+        BEGIN
+            v_key_6_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_6_1 := NULL;
+        END;
+        IF num_nulls(v_key_6_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'act_ru_task_meter_log', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of act_ru_task_meter_log.id_.';
+        END IF;
+        SELECT i."id_"::text, true
+        INTO o_key, o_found
+        FROM "public"."act_ru_task_meter_log" AS i
+        WHERE i."id_" = v_key_6_1;
+        o_key := coalesce(o_key, v_key_6_1::text);
+    END IF;
+    o_found := coalesce(o_found, false);
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.row_of_key(text, text) IS
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body 14f2e5fae91a]';
 
 -- set_hold, release_hold: families that must stay.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_hold(p_options jsonb)
@@ -1743,47 +2083,51 @@ SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_rule   text;
-    v_hold   windrow_camunda7_end_time.hold%ROWTYPE;
-    v_until  timestamptz;
-    v_exists boolean;
+    v_rule  text;
+    v_row   record;
+    v_hold  windrow_camunda7_end_time.hold%ROWTYPE;
+    v_until timestamptz;
 BEGIN
-    PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
+    PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
     v_rule := windrow_camunda7_end_time.check_rule(p_options);
-    PERFORM windrow_camunda7_end_time.check_key(v_rule, p_options ->> 'key');
     IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
-    BEGIN
-        v_until := (p_options ->> 'until')::timestamptz;
-    EXCEPTION WHEN data_exception THEN
+    v_until := windrow_camunda7_end_time.instant_of(p_options ->> 'until');
+    IF v_until IS NULL AND p_options ->> 'until' IS NOT NULL THEN
         RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
-    END;
-    PERFORM pg_advisory_xact_lock(76704206, 2);
-    INSERT INTO windrow_camunda7_end_time.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
+    END IF;
+    IF v_until <= clock_timestamp() THEN
+        RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until out.';
+    END IF;
+    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
+            USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
+    END IF;
+    LOCK TABLE windrow_camunda7_end_time.latch IN EXCLUSIVE MODE;
+    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM windrow_camunda7_end_time.row_of_key(v_rule, p_options ->> 'key') AS r;
+    IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
+        RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With {"even_if_absent": true} it is stored all the same.';
+    END IF;
+    INSERT INTO windrow_camunda7_end_time.hold AS h (rule, key, reason, until, absent)
+    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
         placed_by = excluded.placed_by,
-        placed_at = clock_timestamp()
+        placed_at = clock_timestamp(),
+        absent = excluded.absent
     RETURNING * INTO v_hold;
-    -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
-    v_exists := CASE v_rule
-        WHEN 'process_instances' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS i WHERE i."id_" = v_hold.key::text)
-        WHEN 'case_instances' THEN EXISTS (SELECT FROM "public"."act_hi_caseinst" AS i WHERE i."id_" = v_hold.key::text)
-        WHEN 'decisions' THEN EXISTS (SELECT FROM "public"."act_hi_decinst" AS i WHERE i."id_" = v_hold.key::text)
-        WHEN 'batches' THEN EXISTS (SELECT FROM "public"."act_hi_batch" AS i WHERE i."id_" = v_hold.key::text)
-        WHEN 'cleanup_log' THEN EXISTS (SELECT FROM "public"."act_hi_job_log" AS i WHERE i."id_" = v_hold.key::text)
-        WHEN 'task_metrics' THEN EXISTS (SELECT FROM "public"."act_ru_task_meter_log" AS i WHERE i."id_" = v_hold.key::text)
-    END;
-    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 25086fd3cd54]';
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT windrow_camunda7_end_time.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body f85fb3891805]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1792,11 +2136,15 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
+    v_key  text := p_options ->> 'key';
     v_hold windrow_camunda7_end_time.hold%ROWTYPE;
 BEGIN
     PERFORM windrow_camunda7_end_time.check_options(p_options, ARRAY['rule', 'key']);
     v_rule := windrow_camunda7_end_time.check_rule(p_options);
-    DELETE FROM windrow_camunda7_end_time.hold AS h WHERE h.rule = v_rule AND h.key = p_options ->> 'key' RETURNING * INTO v_hold;
+    IF NOT EXISTS (SELECT FROM windrow_camunda7_end_time.hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        SELECT r.o_key INTO v_key FROM windrow_camunda7_end_time.row_of_key(v_rule, v_key) AS r;
+    END IF;
+    DELETE FROM windrow_camunda7_end_time.hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
             USING ERRCODE = '22023', HINT = 'The holds are in table windrow_camunda7_end_time.hold.';
@@ -1805,7 +2153,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.release_hold(jsonb) IS
-    'Releases a hold and answers it. Example: SELECT windrow_camunda7_end_time.release_hold(''{"key": 17}''); [body c631317ce2f7]';
+    'Releases a hold and answers it. Example: SELECT windrow_camunda7_end_time.release_hold(''{"key": 17}''); [body 0c7e6c6ba5f8]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.set_windows(p_options jsonb)
@@ -1876,9 +2224,9 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.set_windows(jsonb) IS
-    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body 711f9a7298a9]';
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_camunda7_end_time.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_camunda7_end_time.set_windows(''{"windows": "never"}''); [body 204a4e50e877]';
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.claim_artifacts(p_limit integer)
 RETURNS TABLE (artifact_id bigint, host text, path text)
 LANGUAGE sql SECURITY DEFINER
@@ -1900,7 +2248,19 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 9372a3695fa8]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 1bd89bca9e1b]';
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.named_artifacts(p_artifacts jsonb)
+RETURNS TABLE (artifact_id bigint, named_by text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    -- No rule of the spec names files.
+    SELECT NULL::bigint, NULL::text WHERE false;
+
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.named_artifacts(jsonb) IS
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body 23ae83ad68de]';
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1918,7 +2278,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.finish_artifact(bigint, text) IS
-    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 7004ab8bc65e]';
+    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 879217accb19]';
 
 -- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.record_forced_install(p_findings jsonb)
@@ -1933,7 +2293,7 @@ AS $windrow$
     END;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.record_forced_install(jsonb) IS
-    'Notes the findings of the check that an installation overruled; NULL clears the note. [body cf7ad3de3e79]';
+    'Notes the findings of the check that an installation overruled; NULL clears the note. [body 1ff99d730378]';
 
 -- verify: is everything as it should be?
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.verify(p_options jsonb DEFAULT '{}')
@@ -1994,11 +2354,13 @@ BEGIN
             ('case_instances_scope'),
             ('case_instances_step'),
             ('case_instances_undated'),
+            ('catalog_now'),
+            ('check_caller'),
+            ('check_catalog'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
-            ('check_stranger'),
             ('claim_artifacts'),
             ('cleanup_log_batch'),
             ('cleanup_log_judge'),
@@ -2025,12 +2387,16 @@ BEGIN
             ('due_now'),
             ('due_of'),
             ('finish_artifact'),
+            ('foreign_code'),
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('instant_of'),
             ('is_alive'),
             ('is_own'),
             ('kept_back'),
+            ('look_again'),
+            ('named_artifacts'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -2057,8 +2423,10 @@ BEGIN
             ('record_forced_install'),
             ('record_skips'),
             ('release_hold'),
+            ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('row_of_key'),
             ('rule_paused'),
             ('run'),
             ('run_begin'),
@@ -2074,8 +2442,9 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
-            ('stranger'),
             ('strangers'),
+            ('take_lock'),
+            ('take_tables'),
             ('tally_up'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
@@ -2089,6 +2458,7 @@ BEGIN
             ('task_metrics_undated'),
             ('task_metrics_window'),
             ('throttle'),
+            ('unaccounted'),
             ('verify')
     ),
     needed (table_name, index_name) AS (
@@ -2137,16 +2507,285 @@ BEGIN
         UNION ALL
         SELECT
             4, 'routine', r.name,
-            CASE WHEN p.oid IS NOT NULL AND d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'ok' ELSE 'violation' END,
+            CASE WHEN p.known THEN 'ok' ELSE 'violation' END,
             1,
             CASE
-                WHEN p.oid IS NULL THEN 'missing; run windrow install'
-                WHEN d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'as generated'
+                WHEN p.known IS NULL THEN 'missing; run windrow install'
+                WHEN p.known THEN 'as generated'
                 ELSE 'edited by hand; windrow install puts it back'
             END
         FROM routine AS r
-        LEFT JOIN pg_proc AS p ON p.pronamespace = 'windrow_camunda7_end_time'::regnamespace AND p.proname = r.name
-        LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
+        LEFT JOIN LATERAL (
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            FROM pg_proc AS p
+            LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+            CROSS JOIN LATERAL (SELECT concat_ws(
+                ' ',
+                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+                CASE WHEN p.proisstrict THEN 'strict' END,
+                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+            )) AS h(head)
+            WHERE p.pronamespace = 'windrow_camunda7_end_time'::regnamespace
+              AND p.proname = r.name
+        ) AS p ON true
+        UNION ALL
+        -- What somebody else has made in the schema, or may do to what is in it.
+        SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                -- The roles hold rights and do nothing else.
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('role %I', r.rolname) AS object,
+                    pg_catalog.concat('may ', pg_catalog.concat_ws(
+                        ', ',
+                        CASE WHEN r.rolcanlogin AND r.rolname = 'windrow_camunda7_end_time_owner' THEN 'log in' END,
+                        CASE WHEN r.rolsuper THEN 'do everything' END,
+                        CASE WHEN r.rolcreaterole THEN 'create roles' END,
+                        CASE WHEN r.rolcreatedb THEN 'create databases' END,
+                        CASE WHEN r.rolreplication THEN 'replicate' END,
+                        CASE WHEN r.rolbypassrls THEN 'bypass row security' END
+                    )) AS problem,
+                    pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE WHEN r.rolname = 'windrow_camunda7_end_time_owner' THEN 'NOLOGIN ' END) AS remedy
+                FROM pg_catalog.pg_roles AS r
+                WHERE r.rolname IN ('windrow_camunda7_end_time_owner', 'windrow_camunda7_end_time_operator', 'windrow_camunda7_end_time_auditor')
+                  AND (r.rolcanlogin AND r.rolname = 'windrow_camunda7_end_time_owner' OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
+                UNION ALL
+                -- A member of the owner role may do what it may. Who installs is one, and who owns all the tables gains nothing by it.
+                SELECT
+                    2,
+                    pg_catalog.format('role %I', r.rolname),
+                    pg_catalog.format('is granted to %s, who may then act as the owner', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+                    pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE r.rolname = 'windrow_camunda7_end_time_owner'
+                  AND NOT m.rolsuper
+                  AND m.rolname <> ALL (ARRAY(SELECT c.installed_by FROM windrow_camunda7_end_time.control AS c)::pg_catalog.name[])
+                  AND NOT coalesce((
+                      SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(m.oid, t.relowner, 'MEMBER'))
+                      FROM pg_catalog.pg_class AS t
+                      WHERE t.relnamespace = pg_catalog.to_regnamespace('"public"')
+                        AND t.relname IN ('act_ge_bytearray', 'act_hi_actinst', 'act_hi_attachment', 'act_hi_batch', 'act_hi_caseactinst', 'act_hi_caseinst', 'act_hi_comment', 'act_hi_dec_in', 'act_hi_dec_out', 'act_hi_decinst', 'act_hi_detail', 'act_hi_ext_task_log', 'act_hi_identitylink', 'act_hi_incident', 'act_hi_job_log', 'act_hi_op_log', 'act_hi_procinst', 'act_hi_taskinst', 'act_hi_varinst', 'act_ru_authorization', 'act_ru_task_meter_log')
+                  ), false)
+                  -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.pg_database AS b
+                      JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND e.refobjid = r.oid
+                      WHERE b.datdba = m.oid
+                        AND b.datname <> pg_catalog.current_database()
+                  )
+                GROUP BY r.rolname
+                UNION ALL
+                SELECT
+                    3,
+                    pg_catalog.format('role %I', m.rolname),
+                    pg_catalog.format('is a member of %s', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', ')),
+                    pg_catalog.format('REVOKE %s FROM %I', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', '), m.rolname)
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE m.rolname = 'windrow_camunda7_end_time_owner'
+                  AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+                GROUP BY m.rolname
+                UNION ALL
+                SELECT
+                    4,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(n.nspowner)),
+                    pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO windrow_camunda7_end_time_owner', n.nspname, n.nspname)
+                FROM pg_catalog.pg_namespace AS n
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND pg_catalog.pg_get_userbyid(n.nspowner) <> 'windrow_camunda7_end_time_owner'
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM pg_catalog.pg_namespace AS n
+                CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND a.privilege_type = 'CREATE'
+                  AND a.grantee <> n.nspowner
+                  AND pg_catalog.pg_get_userbyid(a.grantee) <> 'windrow_camunda7_end_time_owner'
+                UNION ALL
+                -- The catalog does not note who owns what the first superuser made.
+                SELECT
+                    6,
+                    pg_catalog.pg_describe_object(d.classid, d.objid, 0),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10))),
+                    'drop it if windrow did not make it, else give it to windrow_camunda7_end_time_owner'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid AND d.deptype = 'n'
+                LEFT JOIN pg_catalog.pg_shdepend AS o
+                    ON o.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+                    AND o.classid = d.classid
+                    AND o.objid = d.objid
+                    AND o.deptype = 'o'
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10)) <> 'windrow_camunda7_end_time_owner'
+                UNION ALL
+                -- What acts when a row of the ledger is written.
+                SELECT
+                    7,
+                    pg_catalog.format('trigger %I on table %s', t.tgname, t.tgrelid::pg_catalog.regclass),
+                    pg_catalog.format('calls %s', t.tgfoid::pg_catalog.regprocedure),
+                    pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal
+                JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND p.pronamespace <> n.oid
+                UNION ALL
+                SELECT
+                    8,
+                    pg_catalog.format('rule %I on table %s', u.rulename, u.ev_class::pg_catalog.regclass),
+                    'acts beside what windrow writes',
+                    pg_catalog.format('DROP RULE %I ON %s', u.rulename, u.ev_class::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_rewrite AS u ON u.ev_class = c.oid
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND u.rulename <> '_RETURN'
+            ) AS f
+            ORDER BY f.position, f.object
+        ) AS c
+        UNION ALL
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        FROM pg_auth_members AS a
+        JOIN pg_roles AS r ON r.oid = a.roleid
+        JOIN pg_roles AS m ON m.oid = a.member
+        WHERE r.rolname = 'windrow_camunda7_end_time_owner'
+          AND NOT m.rolsuper
+          AND m.oid <> (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database())
+          AND EXISTS (
+              SELECT FROM pg_database AS b
+              JOIN pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_authid'::regclass AND e.refobjid = r.oid
+              WHERE b.datdba = m.oid
+                AND b.datname <> current_database()
+          )
+        UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure) AS object,
+                    pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
+                    pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                CROSS JOIN LATERAL pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND a.grantee <> p.proowner
+                  AND NOT (
+                      pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge', 'case_instances_step', 'case_instances_purge', 'decisions_step', 'decisions_purge', 'batches_step', 'batches_purge', 'cleanup_log_step', 'cleanup_log_purge', 'task_metrics_step', 'task_metrics_purge')
+                  )
+                UNION ALL
+                SELECT
+                    2,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure),
+                    pg_catalog.format('may not be called by %I', g.role),
+                    'run windrow install'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                JOIN (
+                    SELECT r.name, 'windrow_camunda7_end_time_auditor' AS role
+                    FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue']) AS r(name)
+                    UNION ALL
+                    SELECT r.name, 'windrow_camunda7_end_time_operator'
+                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge', 'case_instances_step', 'case_instances_purge', 'decisions_step', 'decisions_purge', 'batches_step', 'batches_purge', 'cleanup_log_step', 'cleanup_log_purge', 'task_metrics_step', 'task_metrics_purge']) AS r(name)
+                ) AS g ON g.name = p.proname
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.aclexplode(p.proacl) AS a
+                      WHERE pg_catalog.pg_get_userbyid(a.grantee) = g.role
+                  )
+                UNION ALL
+                -- Who may read the ledger is for its owner to say; who writes to it says what is true.
+                SELECT
+                    3,
+                    pg_catalog.format('table %s', a.class),
+                    pg_catalog.format('%s by %s', a.does, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE ALL ON %s FROM %s', a.class, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM (
+                    SELECT c.oid::pg_catalog.regclass AS class, e.grantee, pg_catalog.concat('may be written to: ', pg_catalog.string_agg(DISTINCT e.privilege_type, ', ')) AS does
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    LEFT JOIN pg_catalog.pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL AND NOT t.attisdropped
+                    CROSS JOIN LATERAL (
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
+                        UNION ALL
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(t.attacl) AS x
+                    ) AS e
+                    WHERE n.nspname = 'windrow_camunda7_end_time'
+                      AND e.grantee <> c.relowner
+                      AND e.privilege_type NOT IN ('SELECT', 'USAGE')
+                    GROUP BY c.oid, e.grantee
+                    UNION ALL
+                    SELECT c.oid::pg_catalog.regclass, x.grantee, 'may be read'
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS x
+                    WHERE n.nspname = 'windrow_camunda7_end_time'
+                      AND x.grantee = 0
+                      AND x.privilege_type = 'SELECT'
+                ) AS a
+                UNION ALL
+                -- The last installation noted what each check said.
+                SELECT
+                    4,
+                    pg_catalog.format('constraint %I', w.name),
+                    CASE
+                        WHEN k.oid IS NULL THEN 'is missing'
+                        WHEN NOT k.convalidated THEN 'is not validated'
+                        ELSE 'is another than the installation made'
+                    END,
+                    'run windrow install'
+                FROM pg_catalog.unnest(ARRAY['control_only_row_check', 'policy_process_instances', 'policy_case_instances', 'policy_decisions', 'policy_batches', 'policy_cleanup_log', 'policy_task_metrics', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check']) AS w(name)
+                LEFT JOIN (
+                    pg_catalog.pg_constraint AS k
+                    JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace AND n.nspname = 'windrow_camunda7_end_time'
+                ) ON k.conname = w.name AND k.contype = 'c'
+                WHERE k.oid IS NULL
+                   OR NOT k.convalidated
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ', pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') IS NULL
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('table %s', c.oid::pg_catalog.regclass),
+                    'has no primary key any more',
+                    'make it again, as the CREATE TABLE of the generated files has it'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
+                UNION ALL
+                SELECT
+                    6,
+                    pg_catalog.format('constraint %I on table %s', k.conname, k.conrelid::pg_catalog.regclass),
+                    'is none of windrow''s',
+                    pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', k.conrelid::pg_catalog.regclass, k.conname)
+                FROM pg_catalog.pg_constraint AS k
+                JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace
+                WHERE n.nspname = 'windrow_camunda7_end_time'
+                  AND k.conrelid <> 0
+                  AND k.contype IN ('c', 'f', 'x', 't')
+                  AND k.conname <> ALL (ARRAY['control_only_row_check', 'policy_process_instances', 'policy_case_instances', 'policy_decisions', 'policy_batches', 'policy_cleanup_log', 'policy_task_metrics', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check']::pg_catalog.name[])
+            ) AS f
+            ORDER BY f.position, f.object, f.problem
+        ) AS c
         UNION ALL
         SELECT
             5, 'index', n.index_name,
@@ -2162,16 +2801,13 @@ BEGIN
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
         SELECT
-            5, 'reference', s.table_name,
-            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
-            1,
-            format(
-                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
-                s.parent, s.constraint_name, s.on_delete,
-                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
-                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
-            )
+            5, 'reference', s.object, 'violation', 1,
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
         FROM windrow_camunda7_end_time.strangers() AS s
+        UNION ALL
+        SELECT 5, 'catalog', c.spec, 'violation', 1, windrow_camunda7_end_time.unaccounted() || '; runs refuse'
+        FROM windrow_camunda7_end_time.control AS c
+        WHERE starts_with(windrow_camunda7_end_time.unaccounted(), 'catalog changed')
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_camunda7_end_time.policy AS p
@@ -2236,4 +2872,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b62862e2cbb2]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body e69a5db1a109]';
+RESET ROLE;

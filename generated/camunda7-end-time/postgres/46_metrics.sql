@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_end_time_owner";
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.due_of(p_rule text, p_limit bigint)
@@ -35,7 +36,7 @@ AS $windrow$
     WHERE coalesce(p_rule, 'task_metrics') = 'task_metrics';
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body 4fed4b858a71]';
+    'As due_now, of rule p_rule; NULL is each. [body 058d3bc90c7e]';
 
 -- due_now: what is due at this instant, by rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.due_now(p_limit bigint)
@@ -46,7 +47,7 @@ AS $windrow$
     SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_camunda7_end_time.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_camunda7_end_time.due_now(10000); [body 217f45d9c936]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_camunda7_end_time.due_now(10000); [body 9b79feda8984]';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.count_backlog(p_run bigint)
@@ -90,7 +91,7 @@ AS $windrow$
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 0264a0fb9fc1]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body af2ac614cf1b]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.last_look AS
@@ -170,7 +171,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body a203b954c1bc]';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 33dcfb17dd84]';
 
 -- undeletable: what the last look at each rule left, and why.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.undeletable AS
@@ -268,7 +269,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.tally_up() IS
-    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 61639f3c310a]';
+    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body ce56eaf56970]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_camunda7_end_time.metrics AS
@@ -365,3 +366,4 @@ FROM windrow_camunda7_end_time.hold AS h
 WHERE (h.until IS NULL OR h.until > clock_timestamp());
 COMMENT ON VIEW windrow_camunda7_end_time.metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+RESET ROLE;

@@ -46,11 +46,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 8adb7d0150fc]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 5a16def72ea7]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15;
+        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15;
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
     -- better than to read the table from end to end, and nothing but these rows is locked.
     CREATE TEMPORARY TABLE windrow_camunda7.work_due (
@@ -58,7 +58,20 @@ BEGIN
         due datetime(6) NOT NULL,
         PRIMARY KEY (position, due)
     ) ENGINE = InnoDB;
-    -- The rows of ACT_HI_PROCINST in the window, with their family and what speaks against it.
+    -- The next roots, and behind which one they begin.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_cursor (
+        only_row integer NOT NULL DEFAULT 1,
+        due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (only_row)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_next (
+        due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (id),
+        KEY (due, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    -- The rows of ACT_HI_PROCINST in the batch, with their family and what speaks against it.
     CREATE TEMPORARY TABLE windrow_camunda7.work_root (
         fault integer NOT NULL DEFAULT 9,
         PRIMARY KEY (id),
@@ -70,7 +83,7 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- Families with a row that something refers to; the family that a purge names.
+    -- Families with a row that something refers to; the families that go.
     CREATE TEMPORARY TABLE windrow_camunda7.work_tied (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
@@ -93,6 +106,11 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+    -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_adopted_15 (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     -- What stays, and why.
     CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -108,12 +126,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 3cc58fc47efc]'
+COMMENT 'Drops the work tables. [body e92fda4b79f2]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7.work_skipped, windrow_camunda7.work_mend, windrow_camunda7.work_torn,
         windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15;
+        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15;
 END$$
 DELIMITER ;
 
@@ -141,7 +159,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_win
     OUT o_to       datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'The next window of REMOVAL_TIME_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body a751758245a3]'
+COMMENT 'The next window of REMOVAL_TIME_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body 88059461ee59]'
 BEGIN
     DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
 
@@ -153,6 +171,16 @@ BEGIN
     FROM (
         SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_ACTINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from
+          AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_`
+        LIMIT 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.`REMOVAL_TIME_` AS due
+        FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
@@ -223,16 +251,6 @@ BEGIN
     FROM (
         SELECT t.`REMOVAL_TIME_` AS due
         FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
           AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_`
@@ -351,6 +369,16 @@ BEGIN
         INTO o_to
         FROM (
             SELECT t.`REMOVAL_TIME_` AS due
+            FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+            WHERE t.`REMOVAL_TIME_` >= o_from
+              AND t.`REMOVAL_TIME_` < o_to
+            ORDER BY t.`REMOVAL_TIME_`
+            LIMIT p_rows, 1
+        ) AS x;
+        SELECT COALESCE(MIN(x.due), o_to)
+        INTO o_to
+        FROM (
+            SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_TASKINST` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
@@ -412,16 +440,6 @@ BEGIN
         FROM (
             SELECT t.`REMOVAL_TIME_` AS due
             FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
             WHERE t.`REMOVAL_TIME_` >= o_from
               AND t.`REMOVAL_TIME_` < o_to
             ORDER BY t.`REMOVAL_TIME_`
@@ -536,7 +554,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_lock  boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body 5bf136127cd3]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body 541112a63827]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -550,6 +568,7 @@ BEGIN
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
         FOR UPDATE SKIP LOCKED;
         INSERT INTO windrow_camunda7.work_locked (id, family)
         SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
@@ -557,6 +576,7 @@ BEGIN
         LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
           AND w.id IS NULL;
         INSERT INTO windrow_camunda7.work_root (id, family, fault)
         SELECT l.id, l.family, 5
@@ -568,7 +588,8 @@ BEGIN
             CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
-          AND r.`REMOVAL_TIME_` < p_to;
+          AND r.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     END IF;
 
     INSERT IGNORE INTO windrow_camunda7.work_keep (id)
@@ -598,19 +619,22 @@ BEGIN
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO windrow_camunda7.work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO windrow_camunda7.work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO windrow_camunda7.work_tied (id)
     SELECT t.`ROOT_PROC_INST_ID_`
     FROM windrow_camunda7.work_named_15 AS n
@@ -644,287 +668,362 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_batch: one batch: the rows of a window that may go, of all tables, in the caller's transaction.
+-- history_batch: one batch: the rows of a window that history_keep does not keep, of all tables and of no family whose root is there, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(
     IN  p_run      bigint,
     IN  p_from     datetime(6),
     IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_dry_run  boolean,
     OUT o_families bigint,
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. A dry run takes its deletions back. history_step calls it. [body 24e0a3d9e646]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep has locked and does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body 4f8baf920c5c]'
 BEGIN
     DECLARE v_rows bigint;
-    CALL windrow_camunda7.history_keep(p_from, p_to, p_as_of, true);
-    IF p_dry_run THEN
-        SAVEPOINT before_deletions;
-    END IF;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
     INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
     VALUES (p_run, 'history', '[]');
     SET o_rows = '';
 
-    -- ACT_HI_ACTINST: rows of the families, and of none.
+    -- ACT_HI_ACTINST: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 1, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_ACTINST` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 1
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows);
 
-    -- ACT_HI_TASKINST: rows of the families, and of none.
+    -- ACT_HI_IDENTITYLINK: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 2, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_TASKINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 2
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_VARINST: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 3, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_VARINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 3
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DETAIL: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 4, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 4
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_INCIDENT: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 5, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 5
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_EXT_TASK_LOG: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 6, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 6
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_JOB_LOG: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 7, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 7
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_OP_LOG: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 8, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 8
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_IDENTITYLINK: rows of the families, and of none.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 9, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE w.position = 9
-      AND k1.id IS NULL;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 2
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_COMMENT: rows of the families, and of none.
+    -- ACT_HI_TASKINST: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 3, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 3
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_VARINST: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 4, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_VARINST` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 4
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DETAIL: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 5, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_DETAIL` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 5
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_INCIDENT: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 6, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 6
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_EXT_TASK_LOG: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 7, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 7
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_JOB_LOG: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 8, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 8
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_OP_LOG: rows of no family.
+    INSERT INTO windrow_camunda7.work_due (position, due)
+    SELECT DISTINCT 9, t.`REMOVAL_TIME_`
+    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    DELETE t
+    FROM windrow_camunda7.work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 9
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_COMMENT: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 10, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_COMMENT` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 10
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_ATTACHMENT: rows of the families, and of none.
+    -- ACT_HI_ATTACHMENT: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 11, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 11
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_DEC_IN: rows of the families, and of none.
+    -- ACT_HI_DEC_IN: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 12, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 12
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_DEC_OUT: rows of the families, and of none.
+    -- ACT_HI_DEC_OUT: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 13, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 13
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_DECINST: rows of the families, and of none.
+    -- ACT_HI_DECINST: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 14, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_DECINST` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 14
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_GE_BYTEARRAY: rows of the families, and of none.
+    -- ACT_GE_BYTEARRAY: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 15, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 15
       AND k1.id IS NULL
-      AND n.id IS NULL;
+      AND n.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_RU_AUTHORIZATION: rows of the families, and of none.
+    -- ACT_RU_AUTHORIZATION: rows of no family.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 16, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 16
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
 
-    -- ACT_HI_PROCINST: the families themselves.
+    -- ACT_HI_PROCINST: remains of families without a root.
     INSERT INTO windrow_camunda7.work_due (position, due)
     SELECT DISTINCT 17, t.`REMOVAL_TIME_`
     FROM `camunda7`.`ACT_HI_PROCINST` AS t
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 17
       AND k1.id IS NULL
       AND k2.id IS NULL
+      AND f1.`ID_` IS NULL
       AND NOT COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     SET v_rows = ROW_COUNT();
     DELETE t
@@ -932,9 +1031,11 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 17
       AND k1.id IS NULL
       AND k2.id IS NULL
+      AND f1.`ID_` IS NULL
       AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     SET o_families = ROW_COUNT();
     SET v_rows = v_rows + o_families;
@@ -953,9 +1054,6 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_deletions;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -970,7 +1068,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_cou
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body cc1f84965138]'
+COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body 978ec6ff5dc9]'
 BEGIN
     DECLARE v_rows bigint;
     CALL windrow_camunda7.history_keep(p_from, p_to, p_as_of, false);
@@ -979,141 +1077,190 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_ACTINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, v_rows);
+    SELECT COUNT(*)
+    INTO v_rows
+    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from
+      AND t.`REMOVAL_TIME_` < p_to
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_TASKINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_VARINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DETAIL` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_OP_LOG` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_COMMENT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
-      AND n.id IS NULL;
+      AND n.id IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL;
+      AND k1.id IS NULL
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*), COUNT(CASE WHEN COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_` THEN 1 END)
     INTO v_rows, o_families
     FROM `camunda7`.`ACT_HI_PROCINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
-      AND k2.id IS NULL;
+      AND k2.id IS NULL
+      AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SELECT COUNT(*)
     INTO v_rows
@@ -1125,18 +1272,753 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_next;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(
+    IN p_time   datetime(6),
+    IN p_key    varchar(255),
+    IN p_cutoff datetime(6),
+    IN p_limit  bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from p_time and p_key on. Reads only; history_judge decides. [body 55c99696f3f0]'
+BEGIN
+    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    -- The work table has the type and the collation of the key.
+    INSERT INTO windrow_camunda7.work_cursor (only_row, due, id)
+    VALUES (1, p_time, p_key);
+    INSERT INTO windrow_camunda7.work_next (id, due)
+    SELECT t.`ID_`, t.`REMOVAL_TIME_`
+    FROM windrow_camunda7.work_cursor AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t
+    WHERE c.only_row = 1
+      AND t.`REMOVAL_TIME_` < p_cutoff
+      AND t.`REMOVAL_TIME_` >= c.due
+      AND (t.`REMOVAL_TIME_` > c.due OR t.`ID_` > c.id)
+      AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+    ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
+    LIMIT p_limit;
+END$$
+DELIMITER ;
+
+-- history_judge: which of the families of work_next may go. A family is all rows that name the root, and goes when
+-- the REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(
+    IN  p_cutoff   datetime(6),
+    IN  p_as_of    datetime(6),
+    IN  p_lock     boolean,
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. [body 07ce2c25c0b4]'
+BEGIN
+    DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
+
+    -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
+    -- family to him.
+    IF p_lock THEN
+        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        SELECT
+            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
+            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id
+        FOR UPDATE SKIP LOCKED;
+        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        SELECT
+            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
+            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
+        FOR UPDATE SKIP LOCKED;
+        INSERT IGNORE INTO windrow_camunda7.work_locked (id, family)
+        SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id
+        LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
+        WHERE w.id IS NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_locked (id, family)
+        SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
+        LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
+        WHERE w.id IS NULL;
+        INSERT INTO windrow_camunda7.work_root (id, family, fault)
+        SELECT l.id, l.family, 5
+        FROM windrow_camunda7.work_locked AS l;
+    ELSE
+        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        SELECT
+            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
+            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id;
+        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        SELECT
+            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
+            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
+        FROM windrow_camunda7.work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id;
+    END IF;
+
+    -- A hold on any member keeps the whole family.
+    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
+    SELECT h.`key`
+    FROM windrow_camunda7.hold AS h
+    WHERE h.rule = 'history'
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    UPDATE windrow_camunda7.work_keep AS h
+    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id
+    SET w.fault = LEAST(w.fault, 1);
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT t.`ROOT_PROC_INST_ID_`
+    FROM windrow_camunda7.work_next AS n
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`;
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT t.`ROOT_PROC_INST_ID_`
+    FROM windrow_camunda7.work_next AS n
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`;
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT t.`ROOT_PROC_INST_ID_`
+    FROM windrow_camunda7.work_next AS n
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
+    -- ACT_HI_VARINST.BYTEARRAY_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_DETAIL.BYTEARRAY_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_ATTACHMENT.CONTENT_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_DEC_IN.BYTEARRAY_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
+    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    SELECT t.`ID_`, p.`ID_`
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT a.family
+    FROM windrow_camunda7.work_adopted_15 AS a
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS x ON x.`BYTEARRAY_ID_` = a.id;
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT a.family
+    FROM windrow_camunda7.work_adopted_15 AS a
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS x ON x.`EXCEPTION_STACK_ID_` = a.id;
+    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    SELECT a.family
+    FROM windrow_camunda7.work_adopted_15 AS a
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS x ON x.`ERROR_DETAILS_ID_` = a.id;
+    UPDATE windrow_camunda7.work_tied AS h
+    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.family = h.id
+    SET w.fault = LEAST(w.fault, 4);
+
+    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault
+        FROM windrow_camunda7.work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault BETWEEN 1 AND 5
+    ORDER BY f.family;
+    INSERT INTO windrow_camunda7.work_target (id)
+    SELECT f.family
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault, MAX(w.id = w.family) AS with_root
+        FROM windrow_camunda7.work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault = 9
+      AND f.with_root;
+    SET o_families = ROW_COUNT();
+END$$
+DELIMITER ;
+
+-- history_families: one batch: the whole families in work_target, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_families;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(
+    IN  p_run  bigint,
+    OUT o_rows longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families of work_next that history_judge has locked and lets go: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body b22266c0d553]'
+BEGIN
+    DECLARE v_rows bigint;
+    -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finds the families by
+    -- their roots, which go last.
+    INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
+    VALUES (p_run, 'history', '[]');
+    SET o_rows = '';
+
+    -- ACT_HI_ACTINST: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows);
+
+    -- ACT_HI_IDENTITYLINK: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0 FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_TASKINST: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_VARINST: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DETAIL: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_INCIDENT: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_EXT_TASK_LOG: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_JOB_LOG: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_OP_LOG: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_COMMENT: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_ATTACHMENT: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DEC_IN: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DEC_OUT: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_DECINST: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_GE_BYTEARRAY: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    -- Those that name no root, but an instance.
+    DELETE t
+    FROM windrow_camunda7.work_adopted_15 AS a
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_RU_AUTHORIZATION: rows of the families, whatever their own REMOVAL_TIME_.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_PROCINST: the families themselves.
+    SET v_rows = 0;
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    DELETE t
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
+    -- ACT_HI_BATCH: its rows belong to no family.
+    SET v_rows = 0;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = CONCAT('[', o_rows, ']');
+END$$
+DELIMITER ;
+
+-- history_families_count: what a batch would delete of the families of work_next. Reads only.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_families_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families_count(
+    IN  p_cutoff   datetime(6),
+    IN  p_as_of    datetime(6),
+    OUT o_families bigint,
+    OUT o_rows     longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'Rows of those families of work_next that may go, as a JSON list in the order of deletion, and how many these are. Reads only. [body eb108237a0e7]'
+BEGIN
+    DECLARE v_rows bigint;
+    DECLARE v_more bigint;
+    CALL windrow_camunda7.history_judge(p_cutoff, p_as_of, false, o_families);
+    INSERT INTO windrow_camunda7.work_keep_2 (id)
+    SELECT c.id FROM windrow_camunda7.work_target AS c;
+    SET o_rows = '';
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_root AS m
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_adopted_15 AS a
+    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    SET v_rows = v_rows + v_more;
+    SELECT COUNT(*)
+    INTO v_more
+    FROM windrow_camunda7.work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
+    LEFT JOIN windrow_camunda7.work_keep_2 AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    WHERE k1.id IS NULL;
+    SET v_rows = v_rows + v_more;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET v_rows = 0;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = CONCAT('[', o_rows, ']');
+END$$
+DELIMITER ;
+
 -- history_undated: families that ended without a REMOVAL_TIME_; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_undated;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_undated()
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the families without a REMOVAL_TIME_, though they have ended. Reads only. [body 75d958b70b27]'
+COMMENT 'Writes to work_skip the families without a REMOVAL_TIME_, though they have ended. Reads only. [body 011c21241905]'
 BEGIN
     CALL windrow_camunda7.history_work();
     INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
     SELECT DISTINCT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AS family, 'UNDATED_MEMBER'
     FROM `camunda7`.`ACT_HI_PROCINST` AS r
     WHERE r.`REMOVAL_TIME_` IS NULL
+      AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
       AND r.`END_TIME_` IS NOT NULL
     ORDER BY family;
 END$$
@@ -1147,7 +2029,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays()
 SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 22f060ea3b6b]'
+COMMENT 'Fills the temporary table work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ef4b661d0425]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stray;
     CREATE TEMPORARY TABLE windrow_camunda7.work_stray (
@@ -1161,119 +2043,151 @@ BEGIN
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ACTINST` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_TASKINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_TASKINST` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_VARINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_VARINST` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_DETAIL',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_INCIDENT',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_EXT_TASK_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_JOB_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_OP_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_IDENTITYLINK',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_TASKINST',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_VARINST',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_VARINST` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_DETAIL',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_DETAIL` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_INCIDENT',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_EXT_TASK_LOG',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_JOB_LOG',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
+    SELECT
+        'ACT_HI_OP_LOG',
+        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_COMMENT',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_ATTACHMENT',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_DEC_IN',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_DEC_OUT',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_DECINST',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DECINST` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_GE_BYTEARRAY',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_RU_AUTHORIZATION',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_PROCINST',
         COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_PROCINST` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`;
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
     SELECT
         'ACT_HI_BATCH',
@@ -1284,13 +2198,13 @@ END$$
 DELIMITER ;
 
 -- history_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to the rows of one instant, which are recorded and
+-- A batch that fails is rolled back and tried again, then halved down to one family, or the rows of one instant, which are recorded and
 -- passed over.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 8a3d7d23e681]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body b4df427b7225]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1319,6 +2233,8 @@ BEGIN
     DECLARE v_cutoff    datetime(6);
     DECLARE v_from      datetime(6);
     DECLARE v_to        datetime(6);
+    DECLARE v_key       varchar(255);
+    DECLARE v_by_family boolean;
     DECLARE v_rows      longtext;
     SET o_state = NULL;
 
@@ -1337,11 +2253,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7.history_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1373,13 +2298,23 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
             CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
             CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
                 CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
             END IF;
-            -- Rows of one table; 0: those of one instant.
+            -- Families first. The cursor has a key as long as there are some.
+            SELECT p.cursor_time, p.cursor_key
+            INTO v_from, v_key
+            FROM windrow_camunda7.run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = 'history';
+            SET v_by_family = v_from IS NULL OR v_key IS NOT NULL;
+            IF NOT v_by_family THEN
+                CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            END IF;
+            -- Families, or rows of one table; 0: those of one instant.
             SET v_take = LEAST(v_present, v_batch);
             IF v_limit <= v_done THEN
                 SET o_state = 'run_families reached';
@@ -1399,29 +2334,87 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_camunda7.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
                 LEAVE step;
             END IF;
+            CALL windrow_camunda7.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
 
             CALL windrow_camunda7.seconds(v_text, v_retention);
             CALL windrow_camunda7.history_cutoff(v_as_of, v_retention, v_cutoff);
-            SELECT COALESCE(p.cursor_time, '1000-01-01 00:00:00')
-            INTO v_from
-            FROM windrow_camunda7.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            CALL windrow_camunda7.history_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-            IF v_from IS NULL THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
+            IF v_by_family THEN
+                CALL windrow_camunda7.history_next(COALESCE(v_from, '1000-01-01 00:00:00'), COALESCE(v_key, ''), v_cutoff, LEAST(v_take, v_limit - v_done));
+                -- COUNT(*) of a whole table would start threads on MySQL.
+                SELECT COUNT(n.id) INTO v_last FROM windrow_camunda7.work_next AS n;
+                IF v_last = 0 THEN
+                    -- Then what belongs to none.
+                    CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+                    UPDATE windrow_camunda7.run_rule AS p
+                    SET p.batch_families = v_batch,
+                        p.halving = false,
+                        p.cursor_time = '1000-01-01 00:00:00',
+                        p.cursor_key = NULL,
+                        p.updated_at = UTC_TIMESTAMP(6)
+                    WHERE p.run_id = p_run
+                      AND p.rule = 'history';
+                    COMMIT;
+                    SET o_state = 'more';
+                    LEAVE step;
+                END IF;
+                SET v_from = NULL, v_take = v_last;
+                SELECT n.due, n.id INTO v_to, v_key FROM windrow_camunda7.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+                CALL windrow_camunda7.history_judge(v_cutoff, v_as_of, true, v_families);
+                IF v_dry_run THEN
+                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                    -- not do in a cluster.
+                    COMMIT;
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                END IF;
+                CALL windrow_camunda7.history_families(p_run, v_rows);
+                IF v_dry_run THEN
+                    ROLLBACK;
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                END IF;
+                UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            ELSE
+                CALL windrow_camunda7.history_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+                IF v_from IS NULL THEN
+                    COMMIT;
+                    SET o_state = 'nothing left';
+                    LEAVE step;
+                END IF;
+                -- One instant cannot be halved.
+                SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
+                CALL windrow_camunda7.history_keep(v_from, v_to, v_as_of, true);
+                IF v_dry_run THEN
+                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                    -- not do in a cluster.
+                    COMMIT;
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                END IF;
+                CALL windrow_camunda7.history_batch(p_run, v_from, v_to, v_families, v_rows);
+                IF v_dry_run THEN
+                    ROLLBACK;
+                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                    START TRANSACTION;
+                END IF;
+                UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             END IF;
-            -- One instant cannot be halved.
-            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL windrow_camunda7.history_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
             CALL windrow_camunda7.record_skips(p_run, 'history');
             CALL windrow_camunda7.record_rows(p_run, 'history', v_rows);
             UPDATE windrow_camunda7.run_rule AS p
@@ -1431,9 +2424,20 @@ BEGIN
                 p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+                p.cursor_key = v_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'history';
+            CALL windrow_camunda7.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'history';
             COMMIT;
             SET o_state = 'more';
@@ -1458,6 +2462,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -1488,18 +2493,19 @@ BEGIN
             LEAVE step;
         END IF;
         INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'history', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), v_errno, v_sqlstate, v_message);
+        VALUES (p_run, 'history', COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))), v_errno, v_sqlstate, v_message);
         CALL windrow_camunda7.history_work();
         INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
         SELECT DISTINCT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AS family, IF(v_busy, 'LOCKED', 'FAILED')
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= v_from
           AND r.`REMOVAL_TIME_` < v_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
         ORDER BY family;
         IF ROW_COUNT() = 0 THEN
-            -- Rows of no family.
+            -- One family, or rows of none.
             INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-            VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), IF(v_busy, 'LOCKED', 'FAILED'));
+            VALUES (COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))), IF(v_busy, 'LOCKED', 'FAILED'));
         END IF;
         CALL windrow_camunda7.record_skips(p_run, 'history');
         UPDATE windrow_camunda7.run_rule AS p
@@ -1508,6 +2514,7 @@ BEGIN
             p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
             p.halving = false,
             p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+            p.cursor_key = v_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'history';
@@ -1551,7 +2558,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body b1c1d1f540f0]'
+COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body 24691e204054]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -1579,11 +2586,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7.history_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7.rule_pause AS p WHERE p.rule = 'history')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7.run AS r
@@ -1601,6 +2617,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7.take_tables();
+        CALL windrow_camunda7.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
         -- The work table has the type and the collation of the key.
         INSERT INTO windrow_camunda7.work_target (id)
@@ -1635,6 +2656,85 @@ BEGIN
         ELSEIF EXISTS (SELECT 1 FROM windrow_camunda7.work_root AS w WHERE w.fault = 2) THEN
             SET o_reason = 'NON_FINAL_MEMBER';
         END IF;
+        -- ACT_HI_VARINST.BYTEARRAY_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_DETAIL.BYTEARRAY_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_ATTACHMENT.CONTENT_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_DEC_IN.BYTEARRAY_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+        SELECT t.`ID_`, p.`ID_`
+        FROM windrow_camunda7.work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_adopted_15 AS a
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_adopted_15 AS a
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS x ON x.`EXCEPTION_STACK_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
+        SELECT COUNT(*)
+        INTO v_found
+        FROM windrow_camunda7.work_adopted_15 AS a
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS x ON x.`ERROR_DETAILS_ID_` = t.`ID_`;
+        IF o_reason IS NULL AND v_found > 0 THEN
+            SET o_reason = 'REFERENCED';
+        END IF;
         SELECT COUNT(*)
         INTO v_found
         FROM windrow_camunda7.work_target AS c
@@ -1667,7 +2767,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
         VALUES (p_run, 'history', JSON_ARRAY(p_key));
@@ -1677,89 +2781,210 @@ BEGIN
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, v_deleted);
+        SET v_deleted = 0;
+        DELETE t
+        FROM windrow_camunda7.work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+        SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0 FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
+        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
         SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+            DELETE t
+            FROM windrow_camunda7.work_root AS m
+            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+            SET v_deleted = v_deleted + ROW_COUNT();
+        END IF;
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
         DELETE t
         FROM windrow_camunda7.work_target AS c
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+        SET v_deleted = v_deleted + ROW_COUNT();
+        -- Those that name no root, but an instance.
+        DELETE t
+        FROM windrow_camunda7.work_adopted_15 AS a
+        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
         SET v_deleted = v_deleted + ROW_COUNT();
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_deleted = 0;
@@ -1782,8 +3007,11 @@ BEGIN
         SET v_rows = CONCAT(v_rows, ', ', v_deleted);
         SET v_rows = CONCAT('[', v_rows, ']');
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_camunda7.record_rows(p_run, 'history', v_rows);
         UPDATE windrow_camunda7.run_rule AS p
         SET p.families = p.families + 1,
@@ -1791,6 +3019,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'history';
+        CALL windrow_camunda7.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'history';
         COMMIT;
     END attempt;
@@ -1812,12 +3044,12 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_preview: the windows of a run, counted but not locked and not deleted.
+-- history_preview: the batches of a run, counted but not locked and not deleted.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_preview;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 5ecc439ccae3]'
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1d865cf9b276]'
 BEGIN
     DECLARE v_retention bigint;
     DECLARE v_batch     bigint;
@@ -1826,6 +3058,9 @@ BEGIN
     DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
     DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1000-01-01 00:00:00');
     DECLARE v_to        datetime(6);
+    DECLARE v_key       varchar(255) DEFAULT '';
+    DECLARE v_by_family boolean DEFAULT true;
+    DECLARE v_most      bigint;
     DECLARE v_found     bigint;
     DECLARE v_room      bigint DEFAULT 10;
     DECLARE v_part      longtext;
@@ -1874,6 +3109,63 @@ BEGIN
         INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
     END IF;
+    CALL windrow_camunda7.setting_of('history', 'batch_families', v_most);
+    -- Families first, then what belongs to none.
+    families: LOOP
+        CALL windrow_camunda7.history_work();
+        CALL windrow_camunda7.history_next(v_from, v_key, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)));
+        SELECT COUNT(n.id) INTO v_found FROM windrow_camunda7.work_next AS n;
+        IF v_found = 0 THEN
+            LEAVE families;
+        END IF;
+        IF v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE families;
+        END IF;
+        SELECT n.due, n.id INTO v_from, v_key FROM windrow_camunda7.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+        CALL windrow_camunda7.history_families_count(v_cutoff, p_as_of, v_found, v_rows);
+        SET v_batches = v_batches + 1;
+        SET v_families = v_families + v_found;
+        SET v_rows_1 = v_rows_1 + JSON_VALUE(v_rows, '$[0]');
+        SET v_rows_2 = v_rows_2 + JSON_VALUE(v_rows, '$[1]');
+        SET v_rows_3 = v_rows_3 + JSON_VALUE(v_rows, '$[2]');
+        SET v_rows_4 = v_rows_4 + JSON_VALUE(v_rows, '$[3]');
+        SET v_rows_5 = v_rows_5 + JSON_VALUE(v_rows, '$[4]');
+        SET v_rows_6 = v_rows_6 + JSON_VALUE(v_rows, '$[5]');
+        SET v_rows_7 = v_rows_7 + JSON_VALUE(v_rows, '$[6]');
+        SET v_rows_8 = v_rows_8 + JSON_VALUE(v_rows, '$[7]');
+        SET v_rows_9 = v_rows_9 + JSON_VALUE(v_rows, '$[8]');
+        SET v_rows_10 = v_rows_10 + JSON_VALUE(v_rows, '$[9]');
+        SET v_rows_11 = v_rows_11 + JSON_VALUE(v_rows, '$[10]');
+        SET v_rows_12 = v_rows_12 + JSON_VALUE(v_rows, '$[11]');
+        SET v_rows_13 = v_rows_13 + JSON_VALUE(v_rows, '$[12]');
+        SET v_rows_14 = v_rows_14 + JSON_VALUE(v_rows, '$[13]');
+        SET v_rows_15 = v_rows_15 + JSON_VALUE(v_rows, '$[14]');
+        SET v_rows_16 = v_rows_16 + JSON_VALUE(v_rows, '$[15]');
+        SET v_rows_17 = v_rows_17 + JSON_VALUE(v_rows, '$[16]');
+        SET v_rows_18 = v_rows_18 + JSON_VALUE(v_rows, '$[17]');
+        INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
+        IF v_room > 0 THEN
+            SELECT COUNT(*), GROUP_CONCAT(JSON_QUOTE(g.id) ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
+            INTO v_found, v_part, v_time
+            FROM (
+                SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due
+                FROM windrow_camunda7.work_target AS c
+                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
+                ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
+                LIMIT v_room
+            ) AS g;
+            IF v_found > 0 THEN
+                IF v_oldest = 'null' THEN
+                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), '"');
+                END IF;
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
+                SET v_room = v_room - v_found;
+            END IF;
+        END IF;
+    END LOOP families;
+    SET v_from = COALESCE(v_start, '1000-01-01 00:00:00');
     windows: LOOP
         CALL windrow_camunda7.history_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
         IF v_from IS NULL THEN
@@ -1915,10 +3207,12 @@ BEGIN
                 FROM `camunda7`.`ACT_HI_PROCINST` AS t
                 LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
                 LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+                LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
                 WHERE t.`REMOVAL_TIME_` >= v_from
                   AND t.`REMOVAL_TIME_` < v_to
                   AND k1.id IS NULL
                   AND k2.id IS NULL
+                  AND f1.`ID_` IS NULL
                   AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
                 ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
                 LIMIT v_room
@@ -1974,14 +3268,14 @@ BEGIN
         ', "rows": ', v_sum,
         ', "tables": {',
         JSON_QUOTE('ACT_HI_ACTINST'), ': ', v_rows_1,
-        ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', v_rows_2,
-        ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', v_rows_3,
-        ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', v_rows_4,
-        ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', v_rows_5,
-        ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', v_rows_6,
-        ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', v_rows_7,
-        ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', v_rows_8,
-        ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', v_rows_9,
+        ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', v_rows_2,
+        ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', v_rows_3,
+        ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', v_rows_4,
+        ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', v_rows_5,
+        ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', v_rows_6,
+        ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', v_rows_7,
+        ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', v_rows_8,
+        ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', v_rows_9,
         ', ', JSON_QUOTE('ACT_HI_COMMENT'), ': ', v_rows_10,
         ', ', JSON_QUOTE('ACT_HI_ATTACHMENT'), ': ', v_rows_11,
         ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', v_rows_12,

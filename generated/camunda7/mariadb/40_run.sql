@@ -12,7 +12,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.settle;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.settle(OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body dfa20d23b203]'
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were. [body 1d3e0d169228]'
 BEGIN
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -26,35 +26,7 @@ BEGIN
         @@SESSION.join_cache_level,
         @@SESSION.time_zone
     );
-    -- Anyone may rename a temporary table of his own to what he may not even read: the run would take it for the real one.
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.control, windrow_camunda7.latch, windrow_camunda7.policy, windrow_camunda7.hold, windrow_camunda7.artifact,
-        windrow_camunda7.setting, windrow_camunda7.settings, windrow_camunda7.setting_log,
-        windrow_camunda7.run, windrow_camunda7.run_rule, windrow_camunda7.run_table, windrow_camunda7.run_skip, windrow_camunda7.run_failure, windrow_camunda7.run_backlog, windrow_camunda7.tally, windrow_camunda7.unfinished, windrow_camunda7.rule_pause, windrow_camunda7.refusal, windrow_camunda7.scheduling, windrow_camunda7.run_stamp,
-        `camunda7`.`ACT_RU_EXT_TASK`,
-        `camunda7`.`ACT_RU_JOB`,
-        `camunda7`.`ACT_RU_VARIABLE`,
-        `camunda7`.`ACT_GE_BYTEARRAY`,
-        `camunda7`.`ACT_HI_ACTINST`,
-        `camunda7`.`ACT_HI_ATTACHMENT`,
-        `camunda7`.`ACT_HI_BATCH`,
-        `camunda7`.`ACT_HI_COMMENT`,
-        `camunda7`.`ACT_HI_DEC_IN`,
-        `camunda7`.`ACT_HI_DEC_OUT`,
-        `camunda7`.`ACT_HI_DECINST`,
-        `camunda7`.`ACT_HI_DETAIL`,
-        `camunda7`.`ACT_HI_EXT_TASK_LOG`,
-        `camunda7`.`ACT_HI_IDENTITYLINK`,
-        `camunda7`.`ACT_HI_INCIDENT`,
-        `camunda7`.`ACT_HI_JOB_LOG`,
-        `camunda7`.`ACT_HI_OP_LOG`,
-        `camunda7`.`ACT_HI_PROCINST`,
-        `camunda7`.`ACT_HI_TASKINST`,
-        `camunda7`.`ACT_HI_VARINST`,
-        `camunda7`.`ACT_RU_AUTHORIZATION`,
-        `camunda7`.`ACT_RU_TASK_METER_LOG`;
-    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_DECISION_DEF`;
-    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_RE_PROCDEF`;
+    CALL windrow_camunda7.drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
     SET SESSION completion_type = 0;
@@ -117,24 +89,25 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_open(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Opens the progress rows of run p_run, for one rule or all. [body 66065fe50d4a]'
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 38b404128d84]'
 BEGIN
     DECLARE v_batch bigint;
+    CALL windrow_camunda7.note_catalog(p_run);
     IF COALESCE(p_rule, 'history') = 'history' THEN
-        CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+        CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
         INSERT INTO windrow_camunda7.run_rule (run_id, rule, batch_families)
         VALUES (p_run, 'history', v_batch);
         INSERT INTO windrow_camunda7.run_table (run_id, rule, position, table_name)
         VALUES
             (p_run, 'history', 1, 'ACT_HI_ACTINST'),
-            (p_run, 'history', 2, 'ACT_HI_TASKINST'),
-            (p_run, 'history', 3, 'ACT_HI_VARINST'),
-            (p_run, 'history', 4, 'ACT_HI_DETAIL'),
-            (p_run, 'history', 5, 'ACT_HI_INCIDENT'),
-            (p_run, 'history', 6, 'ACT_HI_EXT_TASK_LOG'),
-            (p_run, 'history', 7, 'ACT_HI_JOB_LOG'),
-            (p_run, 'history', 8, 'ACT_HI_OP_LOG'),
-            (p_run, 'history', 9, 'ACT_HI_IDENTITYLINK'),
+            (p_run, 'history', 2, 'ACT_HI_IDENTITYLINK'),
+            (p_run, 'history', 3, 'ACT_HI_TASKINST'),
+            (p_run, 'history', 4, 'ACT_HI_VARINST'),
+            (p_run, 'history', 5, 'ACT_HI_DETAIL'),
+            (p_run, 'history', 6, 'ACT_HI_INCIDENT'),
+            (p_run, 'history', 7, 'ACT_HI_EXT_TASK_LOG'),
+            (p_run, 'history', 8, 'ACT_HI_JOB_LOG'),
+            (p_run, 'history', 9, 'ACT_HI_OP_LOG'),
             (p_run, 'history', 10, 'ACT_HI_COMMENT'),
             (p_run, 'history', 11, 'ACT_HI_ATTACHMENT'),
             (p_run, 'history', 12, 'ACT_HI_DEC_IN'),
@@ -157,23 +130,50 @@ END$$
 DELIMITER ;
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays.
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
 DROP PROCEDURE IF EXISTS windrow_camunda7.reap;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7.reap(); [body 00f835d2548f]'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL windrow_camunda7.reap(); [body f565b7da0276]'
 BEGIN
     DECLARE v_torn bigint;
-    UPDATE windrow_camunda7.run AS r
-    SET r.status = IF(IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END) = r.backend_pid, 'cancelled', 'crashed'),
-        r.reason = IF(r.status = 'cancelled', 'cancelled', 'its session vanished; what it committed stays'),
-        r.finished_at = COALESCE(
-            (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id),
-            (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = r.run_id)
-        )
-    WHERE r.status = 'running'
-      AND COALESCE(IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END), CONNECTION_ID()) = CONNECTION_ID();
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    CALL windrow_camunda7.drop_shadows();
+    CALL windrow_camunda7.server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM windrow_camunda7.run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE windrow_camunda7.run AS r
+        SET r.status = IF(COALESCE(r.node, v_node) = v_node AND IS_USED_LOCK(CASE r.`trigger` WHEN 'PURGE' THEN CONCAT('windrow_camunda7.run', '.', r.run_id) WHEN 'STAMP' THEN CONCAT('windrow_camunda7.run', '.stamp') ELSE 'windrow_camunda7.run' END) = r.backend_pid, 'cancelled', 'crashed'),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = COALESCE(
+                (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_rule AS p WHERE p.run_id = r.run_id),
+                (SELECT MAX(p.updated_at) FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = r.run_id)
+            )
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
     -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
     SELECT COUNT(*) INTO v_torn FROM windrow_camunda7.unfinished AS u;
     IF v_torn > 0 THEN
@@ -203,13 +203,13 @@ SELECT 1, 'always', '1234567', TIME '00:00', TIME '00:00', 'UTC', NULL, NULL
 FROM windrow_camunda7.control AS c
 WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7.run_window);
 
--- in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
 -- put back, is in the window both times, and what it leaves out is in none.
-DROP PROCEDURE IF EXISTS windrow_camunda7.in_window;
+DROP PROCEDURE IF EXISTS windrow_camunda7.window_at;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.in_window(IN p_at datetime(6), OUT o_open boolean)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.window_at(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 550b6c0fe057]'
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone. [body 550b6c0fe057]'
 BEGIN
     DECLARE v_unknown varchar(64);
     SELECT
@@ -235,20 +235,30 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7.in_window;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. [body 5b578d0ef0b6]'
+BEGIN
+    CALL windrow_camunda7.drop_shadows();
+    CALL windrow_camunda7.window_at(p_at, o_open);
+END$$
+DELIMITER ;
 
 -- window_state: what a batch makes of the windows.
 DROP PROCEDURE IF EXISTS windrow_camunda7.window_state;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.window_state(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body 5ffe08a9e1ea]'
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL. [body a4f2ac7bf82e]'
 BEGIN
     DECLARE v_trigger varchar(20);
     DECLARE v_open boolean;
     SET o_state = NULL;
     SELECT r.`trigger` INTO v_trigger FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
     IF v_trigger = 'SCHEDULED' THEN
-        CALL windrow_camunda7.in_window(UTC_TIMESTAMP(6), v_open);
+        CALL windrow_camunda7.window_at(UTC_TIMESTAMP(6), v_open);
         IF NOT v_open THEN
             SET o_state = 'window closed';
         END IF;
@@ -263,7 +273,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 01eac27cbab0]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body db46f4d5da6a]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -275,6 +285,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_node     varchar(700);
+    CALL windrow_camunda7.server_identity(v_node);
     CALL windrow_camunda7.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
     CALL windrow_camunda7.check_run_options(p_options, v_as_of);
     CALL windrow_camunda7.option_of(p_options, 'dry_run', v_text);
@@ -296,7 +308,7 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
-        CALL windrow_camunda7.check_stranger();
+        CALL windrow_camunda7.check_catalog();
     END IF;
 
     -- One run at a time. A purge of named families or a stamp may go on beside it. What says running but is dead, has crashed.
@@ -311,6 +323,17 @@ BEGIN
         END IF;
     END IF;
     IF o_refused IS NULL THEN
+        UPDATE windrow_camunda7.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('run ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM windrow_camunda7.run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK('windrow_camunda7.run', 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK('windrow_camunda7.run');
             SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -321,7 +344,7 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another run is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -331,8 +354,8 @@ BEGIN
         IF v_budget IS NULL THEN
             CALL windrow_camunda7.setting_of('history', 'time_budget', v_budget);
         END IF;
-        INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL windrow_camunda7.run_open(o_run, v_rule);
         CALL windrow_camunda7.log_settings(NULL);
@@ -345,7 +368,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body 3122cca8fabb]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body ca7249b2e82a]'
 BEGIN
     DECLARE v_days bigint;
     UPDATE windrow_camunda7.run AS r
@@ -365,6 +388,11 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL windrow_camunda7.tally_up();
     CALL windrow_camunda7.setting_of('history', 'ledger_days', v_days);
+    DELETE s
+    FROM windrow_camunda7.catalog_state AS s
+    LEFT JOIN windrow_camunda7.run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
     DELETE b
     FROM windrow_camunda7.run AS r
     JOIN windrow_camunda7.run_backlog AS b ON b.run_id = r.run_id
@@ -381,7 +409,9 @@ BEGIN
     DELETE l
     FROM windrow_camunda7.setting_log AS l
     JOIN windrow_camunda7.setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
-    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY;
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
 END$$
 DELIMITER ;
 
@@ -390,7 +420,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body 3f58dafd19d5]'
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run. [body b4a843cb0b1a]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_head        longtext;
@@ -453,6 +483,7 @@ BEGIN
         IF v_families IS NOT NULL THEN
             SELECT
                 SUM(IF(t.table_name = 'ACT_HI_ACTINST', t.deleted_rows, NULL)),
+                SUM(IF(t.table_name = 'ACT_HI_IDENTITYLINK', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_TASKINST', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_VARINST', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_DETAIL', t.deleted_rows, NULL)),
@@ -460,7 +491,6 @@ BEGIN
                 SUM(IF(t.table_name = 'ACT_HI_EXT_TASK_LOG', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_JOB_LOG', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_OP_LOG', t.deleted_rows, NULL)),
-                SUM(IF(t.table_name = 'ACT_HI_IDENTITYLINK', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_COMMENT', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_ATTACHMENT', t.deleted_rows, NULL)),
                 SUM(IF(t.table_name = 'ACT_HI_DEC_IN', t.deleted_rows, NULL)),
@@ -503,14 +533,14 @@ BEGIN
                 ', "retries": ', v_retries,
                 ', "tables": {',
                 JSON_QUOTE('ACT_HI_ACTINST'), ': ', COALESCE(v_rows_1, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', COALESCE(v_rows_2, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', COALESCE(v_rows_3, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', COALESCE(v_rows_4, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', COALESCE(v_rows_5, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', COALESCE(v_rows_6, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', COALESCE(v_rows_7, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', COALESCE(v_rows_8, 'null'),
-                ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', COALESCE(v_rows_9, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', COALESCE(v_rows_2, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', COALESCE(v_rows_3, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', COALESCE(v_rows_4, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', COALESCE(v_rows_5, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', COALESCE(v_rows_6, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', COALESCE(v_rows_7, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', COALESCE(v_rows_8, 'null'),
+                ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', COALESCE(v_rows_9, 'null'),
                 ', ', JSON_QUOTE('ACT_HI_COMMENT'), ': ', COALESCE(v_rows_10, 'null'),
                 ', ', JSON_QUOTE('ACT_HI_ATTACHMENT'), ': ', COALESCE(v_rows_11, 'null'),
                 ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', COALESCE(v_rows_12, 'null'),
@@ -598,9 +628,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_result;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7.run_result(1); [body 910f17d1f2f1]'
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL windrow_camunda7.run_result(1); [body 84269d849f78]'
 BEGIN
     DECLARE v_document longtext;
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.run_document(p_run, v_document);
     SELECT v_document AS p_result;
 END$$
@@ -612,7 +643,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body 93adb24e3ebc]'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(''{}''); CALL windrow_camunda7.run(''{"dry_run": true}''); [body eba4abbbe090]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -641,6 +672,10 @@ BEGIN
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -660,11 +695,25 @@ BEGIN
         RESIGNAL;
     END;
     CALL windrow_camunda7.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL windrow_camunda7.run_begin(p_options, v_run, v_refused);
-    COMMIT;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK('windrow_camunda7.run');
+                SET v_run = NULL, v_refused = 'another run is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL windrow_camunda7.run_begin(p_options, v_run, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         CALL windrow_camunda7.option_of(p_options, 'rule', v_rule);
         IF COALESCE(v_rule, 'history') = 'history' AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') THEN
@@ -816,7 +865,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.purge_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of purge() and opens the ledger. [body 21a5608afaec]'
+COMMENT 'Checks the options of purge() and opens the ledger. [body 383f82944680]'
 BEGIN
     DECLARE v_place    integer DEFAULT 0;
     DECLARE v_count    integer;
@@ -865,10 +914,10 @@ BEGIN
     IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
         CALL windrow_camunda7.not_ready('not armed on this server: nothing is deleted before someone said so', 'CALL windrow_camunda7.arm() first');
     END IF;
-    CALL windrow_camunda7.check_stranger();
+    CALL windrow_camunda7.check_catalog();
     CALL windrow_camunda7.option_of(p_options, 'dry_run', v_text);
-    INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), USER());
+    INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
     CALL windrow_camunda7.run_open(o_run, o_rule);
     DO GET_LOCK(CONCAT('windrow_camunda7.run', '.', o_run), 0);
@@ -920,7 +969,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.purge(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7.purge(''{"key": [17]}''); [body 39047d29c7c1]'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7.purge(''{"key": [17]}''); [body 6989e8a3274b]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -945,6 +994,10 @@ BEGIN
         -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
         END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION

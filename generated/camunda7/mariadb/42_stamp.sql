@@ -32,7 +32,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.check_stamp_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_stamp_options(IN p_options longtext, OUT o_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body f34d55febde3]'
+COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body 4f0c35f9ce5d]'
 BEGIN
     DECLARE v_text    longtext;
     DECLARE v_of      longtext;
@@ -60,7 +60,7 @@ BEGIN
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') THEN
         CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-        CALL windrow_camunda7.instant(v_text, v_to);
+        CALL windrow_camunda7.instant_of(v_text, v_to);
         -- Whole seconds of four-digit years: what every server stores alike.
         IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR MICROSECOND(v_to) > 0 THEN
             CALL windrow_camunda7.refuse(CONCAT('to is not an instant in whole seconds: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
@@ -210,26 +210,25 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_batch;
+-- history_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_lock(IN p_options longtext, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of ACT_HI_PROCINST first. history_stamp_step calls it. [body a3435ec71589]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_PROCINST of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_stamp_step calls it. [body 6250e9347ee2]'
 BEGIN
     DECLARE v_family  boolean;
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
     DECLARE v_text    longtext;
-    DECLARE v_rows    bigint;
     CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
     SET v_family = COALESCE(v_text <> 'false', true);
     CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
     CALL windrow_camunda7.option_of(p_options, 'default', v_text);
     CALL windrow_camunda7.seconds(v_text, v_default);
     CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant(v_text, v_to);
+    CALL windrow_camunda7.instant_of(v_text, v_to);
     SET v_to = v_to;
 
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
@@ -280,10 +279,21 @@ BEGIN
     ORDER BY w.id;
     DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
     SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+END$$
+DELIMITER ;
 
-    IF p_dry_run THEN
-        SAVEPOINT before_changes;
-    END IF;
+-- history_stamp_batch: sets the removal times in work_time, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_stamp_step calls it, and rolls back for a dry run. [body c8186ce334b2]'
+BEGIN
+    DECLARE v_family boolean;
+    DECLARE v_text   longtext;
+    DECLARE v_rows   bigint;
+    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
+    SET v_family = COALESCE(v_text <> 'false', true);
     SET o_rows = '';
 
     -- ACT_HI_ACTINST
@@ -292,6 +302,19 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -306,12 +329,61 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows);
 
+    -- ACT_HI_IDENTITYLINK
+    SET v_rows = 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of the instance in ACT_HI_TASKINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of one below it in ACT_HI_TASKINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    IF NOT v_family THEN
+        -- The rows that name one of the instance in ACT_HI_TASKINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_`
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+
     -- ACT_HI_TASKINST
     SET v_rows = 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -335,6 +407,19 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows of the instance.
@@ -352,6 +437,19 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -375,6 +473,19 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows of the instance.
@@ -392,6 +503,19 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -415,6 +539,19 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows of the instance.
@@ -435,32 +572,24 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows of the instance.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_IDENTITYLINK
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows that name one of the instance in ACT_HI_TASKINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_`
         SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -473,6 +602,19 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -496,6 +638,19 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows of the instance.
@@ -513,6 +668,21 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of the instance in ACT_HI_DECINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of one below it in ACT_HI_DECINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -537,6 +707,21 @@ BEGIN
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of the instance in ACT_HI_DECINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows that name one of one below it in ACT_HI_DECINST.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
     IF NOT v_family THEN
         -- The rows that name one of the instance in ACT_HI_DECINST.
@@ -555,6 +740,19 @@ BEGIN
         -- The rows of the family.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of the instance.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- The rows of one below it.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
         SET v_rows = v_rows + ROW_COUNT();
@@ -623,6 +821,115 @@ BEGIN
         -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
         UPDATE windrow_camunda7.work_time AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        SET t.`REMOVAL_TIME_` = w.due
+        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+        SET v_rows = v_rows + ROW_COUNT();
+        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
+        UPDATE windrow_camunda7.work_time AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
         SET t.`REMOVAL_TIME_` = w.due
         WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
@@ -721,9 +1028,6 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_changes;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -733,7 +1037,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body fa9d8c29c0a4]'
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body 4c753784ca2d]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -779,11 +1083,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7.history_stamp_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -815,7 +1128,7 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
             CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
             CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -842,7 +1155,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.history_stamp_lock(v_options, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7.history_stamp_batch(v_options, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL windrow_camunda7.record_skips(p_run, 'history');
             SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]') + JSON_VALUE(v_rows, '$[4]') + JSON_VALUE(v_rows, '$[5]') + JSON_VALUE(v_rows, '$[6]') + JSON_VALUE(v_rows, '$[7]') + JSON_VALUE(v_rows, '$[8]') + JSON_VALUE(v_rows, '$[9]') + JSON_VALUE(v_rows, '$[10]') + JSON_VALUE(v_rows, '$[11]') + JSON_VALUE(v_rows, '$[12]') + JSON_VALUE(v_rows, '$[13]') + JSON_VALUE(v_rows, '$[14]') + JSON_VALUE(v_rows, '$[15]') + JSON_VALUE(v_rows, '$[16]');
             UPDATE windrow_camunda7.run_stamp AS p
@@ -900,6 +1227,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7.run_stamp AS p
             SET p.retries = p.retries + 1,
@@ -1033,23 +1361,22 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_batches_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_batch;
+-- history_batches_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_lock(IN p_options longtext, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of ACT_HI_BATCH first. history_batches_stamp_step calls it. [body 14b4327b9959]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_BATCH of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_batches_stamp_step calls it. [body ddb091ee0ac8]'
 BEGIN
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
     DECLARE v_text    longtext;
-    DECLARE v_rows    bigint;
     CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
     CALL windrow_camunda7.option_of(p_options, 'default', v_text);
     CALL windrow_camunda7.seconds(v_text, v_default);
     CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant(v_text, v_to);
+    CALL windrow_camunda7.instant_of(v_text, v_to);
     SET v_to = v_to;
 
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -1091,10 +1418,17 @@ BEGIN
     ORDER BY w.id;
     DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
     SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+END$$
+DELIMITER ;
 
-    IF p_dry_run THEN
-        SAVEPOINT before_changes;
-    END IF;
+-- history_batches_stamp_batch: sets the removal times in work_time, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_batches_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_batches_stamp_step calls it, and rolls back for a dry run. [body 28ef456a4dae]'
+BEGIN
+    DECLARE v_rows   bigint;
     SET o_rows = '';
 
     -- ACT_HI_INCIDENT
@@ -1185,9 +1519,6 @@ BEGIN
     SET v_rows = v_rows + ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_changes;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -1197,7 +1528,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body ec872115cdde]'
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body 7eb9a32d5e7b]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1243,11 +1574,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7.history_batches_stamp_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1279,7 +1619,7 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
             CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
             CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -1306,7 +1646,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_batches_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.history_batches_stamp_lock(v_options, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7.history_batches_stamp_batch(v_options, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL windrow_camunda7.record_skips(p_run, 'history');
             SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
             UPDATE windrow_camunda7.run_stamp AS p
@@ -1351,6 +1705,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7.run_stamp AS p
             SET p.retries = p.retries + 1,
@@ -1492,26 +1847,25 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_decisions_stamp_batch: sets the removal time of the families or instances in work_stamp, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_batch;
+-- history_decisions_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_lock;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_batch(IN p_options longtext, IN p_dry_run boolean, OUT o_families bigint, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_lock(IN p_options longtext, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that the options of a stamp say: of all rows of the families in work_stamp, or of the rows of the instances where it is not hierarchical. Locks their rows of ACT_HI_DECINST first. history_decisions_stamp_step calls it. [body 046b00162fd3]'
+COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_DECINST of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_decisions_stamp_step calls it. [body 13316a6bcd34]'
 BEGIN
     DECLARE v_family  boolean;
     DECLARE v_base    longtext;
     DECLARE v_default bigint;
     DECLARE v_to      datetime(6);
     DECLARE v_text    longtext;
-    DECLARE v_rows    bigint;
     CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
     SET v_family = COALESCE(v_text <> 'false', true);
     CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
     CALL windrow_camunda7.option_of(p_options, 'default', v_text);
     CALL windrow_camunda7.seconds(v_text, v_default);
     CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant(v_text, v_to);
+    CALL windrow_camunda7.instant_of(v_text, v_to);
     SET v_to = v_to;
 
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -1562,10 +1916,21 @@ BEGIN
     ORDER BY w.id;
     DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
     SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+END$$
+DELIMITER ;
 
-    IF p_dry_run THEN
-        SAVEPOINT before_changes;
-    END IF;
+-- history_decisions_stamp_batch: sets the removal times in work_time, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_batch;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_decisions_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_decisions_stamp_step calls it, and rolls back for a dry run. [body 2154081c4ced]'
+BEGIN
+    DECLARE v_family boolean;
+    DECLARE v_text   longtext;
+    DECLARE v_rows   bigint;
+    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
+    SET v_family = COALESCE(v_text <> 'false', true);
     SET o_rows = '';
 
     -- ACT_HI_DEC_IN
@@ -1700,9 +2065,6 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_changes;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -1712,7 +2074,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body e0e0f5365f04]'
+COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body bbb29352e3c2]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1758,11 +2120,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7.history_decisions_stamp_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1794,7 +2165,7 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
+            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
             CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
             CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -1821,7 +2192,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_decisions_stamp_batch(v_options, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.history_decisions_stamp_lock(v_options, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7.history_decisions_stamp_batch(v_options, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL windrow_camunda7.record_skips(p_run, 'history');
             SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
             UPDATE windrow_camunda7.run_stamp AS p
@@ -1866,6 +2251,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7.run_stamp AS p
             SET p.retries = p.retries + 1,
@@ -1921,7 +2307,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64), OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 4e055af3dbfb]'
+COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 66150f8ec8a8]'
 BEGIN
     DECLARE v_paused boolean;
     DECLARE v_text   longtext;
@@ -1930,6 +2316,8 @@ BEGIN
     DECLARE v_budget bigint;
     DECLARE v_chunk  bigint DEFAULT 200;
     DECLARE v_pid    bigint;
+    DECLARE v_node   varchar(700);
+    CALL windrow_camunda7.server_identity(v_node);
     CALL windrow_camunda7.check_stamp_options(p_options, o_rule);
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL windrow_camunda7.not_ready('binlog_format is STATEMENT: a replica would change other rows', 'set it to ROW or MIXED');
@@ -1948,6 +2336,17 @@ BEGIN
         IF COALESCE(IS_USED_LOCK(CONCAT('windrow_camunda7.run', '.stamp')), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_camunda7.reap();
         END IF;
+        UPDATE windrow_camunda7.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT('stamp ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM windrow_camunda7.run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` = 'STAMP'
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK(CONCAT('windrow_camunda7.run', '.stamp'), 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
             SELECT CONCAT('stamp ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
@@ -1970,8 +2369,8 @@ BEGIN
         END IF;
         CALL windrow_camunda7.option_of(p_options, 'chunk', v_text);
         CALL windrow_camunda7.option_of(p_options, 'of', v_of);
-        INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, started_by)
-        VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), USER());
+        INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         INSERT INTO windrow_camunda7.run_stamp (run_id, rule, batch_families, table_rows)
         SELECT o_run, o_rule, COALESCE(v_text, 200), CASE CONCAT_WS('.', o_rule, v_of)
@@ -2013,7 +2412,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_document(IN p_run bigint, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One stamp of the ledger as a JSON document; NULL if there is no such one. [body 0001c3b3a089]'
+COMMENT 'One stamp of the ledger as a JSON document; NULL if there is no such one. [body 87175cc88a28]'
 BEGIN
     DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_options  longtext;
@@ -2068,14 +2467,14 @@ BEGIN
     IF v_rule = 'history' THEN
         SET v_tables = CONCAT(
             JSON_QUOTE('ACT_HI_ACTINST'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', CAST(JSON_VALUE(v_rows, '$[4]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[5]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[6]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[7]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', CAST(JSON_VALUE(v_rows, '$[8]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', CAST(JSON_VALUE(v_rows, '$[4]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', CAST(JSON_VALUE(v_rows, '$[5]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[6]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[7]') AS signed),
+            ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[8]') AS signed),
             ', ', JSON_QUOTE('ACT_HI_COMMENT'), ': ', CAST(JSON_VALUE(v_rows, '$[9]') AS signed),
             ', ', JSON_QUOTE('ACT_HI_ATTACHMENT'), ': ', CAST(JSON_VALUE(v_rows, '$[10]') AS signed),
             ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', CAST(JSON_VALUE(v_rows, '$[11]') AS signed),
@@ -2158,9 +2557,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_result;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_result(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL windrow_camunda7.stamp_result(1); [body 23ca3e073ef8]'
+COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL windrow_camunda7.stamp_result(1); [body 9b78bcf0976a]'
 BEGIN
     DECLARE v_document longtext;
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.stamp_document(p_run, v_document);
     SELECT v_document AS p_result;
 END$$
@@ -2171,7 +2571,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.stamp;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 91292ab525ee]'
+COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body bb8833c97724]'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -2197,6 +2597,10 @@ BEGIN
         IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
             SET v_errno = 1317, v_sqlstate = '70100';
         END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
         closing: BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
@@ -2216,11 +2620,25 @@ BEGIN
         RESIGNAL;
     END;
     CALL windrow_camunda7.settle(v_before);
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL windrow_camunda7.stamp_begin(p_options, v_run, v_rule, v_refused);
-    COMMIT;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
+                SET v_run = NULL, v_refused = 'another stamp is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL windrow_camunda7.stamp_begin(p_options, v_run, v_rule, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         IF v_rule = 'history' THEN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -22,6 +22,77 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+-- What an earlier state of the spec needed, and this one does not, is taken back: all of it, and what this one needs is
+-- granted anew below. These servers revoke by name only, and who may not read the rights of others finds nothing here.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camunda7_owner`')
+    FROM (
+        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        UNION ALL
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+    ) AS p
+    LEFT JOIN (
+        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ACTINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_BATCH`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_EXT_TASK_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_INCIDENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_JOB_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_PROCINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RU_AUTHORIZATION`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RU_TASK_METER_LOG`' AS name, 'DELETE' AS deletes, '' AS sets
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', '', ''
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RE_PROCDEF`', '', ''
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RU_EXT_TASK`', '', ''
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RU_JOB`', '', ''
+        UNION ALL
+        SELECT '`camunda7`.`ACT_RU_VARIABLE`', '', ''
+        UNION ALL
+        SELECT '`mysql`.`proc`', '', ''
+        UNION ALL
+        SELECT '', '', ''
+    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camunda7_owner'
+      AND p.table_schema <> 'windrow_camunda7'
+      AND n.name IS NULL
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_camunda7.* TO `windrow_camunda7_owner`;
+
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_HI_ACTINST` TO `windrow_camunda7_owner`;
@@ -50,9 +121,29 @@ GRANT SELECT ON `camunda7`.`ACT_RU_VARIABLE` TO `windrow_camunda7_owner`;
 
 -- A role does not see the bodies of its own routines without it; verify() compares them.
 GRANT SELECT ON mysql.proc TO `windrow_camunda7_owner`;
--- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for new ones. Of all rights this
--- one shows the least: no row of a table.
+-- Nor does it see the foreign keys of a table that it has no right on; strangers() looks for them. Of all rights this one
+-- shows the least: no row of a table.
 GRANT SHOW VIEW ON `camunda7`.* TO `windrow_camunda7_owner`;
+
+-- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
+-- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is not seen.
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 2, 'GRANT REFERENCES, PROCESS ON *.* TO `windrow_camunda7_owner`', 'DO 0')
+    FROM information_schema.user_privileges AS u
+    WHERE u.privilege_type IN ('REFERENCES', 'PROCESS')
+      AND u.is_grantable = 'YES'
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+-- Who was armed by what an earlier version looked at stays so.
+CALL windrow_camunda7.server_identity(@windrow_identity);
+UPDATE windrow_camunda7.control AS c
+SET c.server_identity = @windrow_identity
+WHERE c.only_row = true
+  AND c.server_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_camunda7');
 
 -- Nobody else may call anything, and these only what is meant to be called.
 GRANT SELECT ON windrow_camunda7.* TO `windrow_camunda7_auditor`;
@@ -71,6 +162,7 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.resume TO `windrow_camunda7_operator
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.pause_rule TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.resume_rule TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.arm TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.arm_with TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_policy TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.drop_policy TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_hold TO `windrow_camunda7_operator`;
@@ -78,5 +170,8 @@ GRANT EXECUTE ON PROCEDURE windrow_camunda7.release_hold TO `windrow_camunda7_op
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_setting TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.set_windows TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.claim_artifacts TO `windrow_camunda7_operator`;
+GRANT EXECUTE ON PROCEDURE windrow_camunda7.named_artifacts TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.finish_artifact TO `windrow_camunda7_operator`;
 GRANT EXECUTE ON PROCEDURE windrow_camunda7.stamp TO `windrow_camunda7_operator`;
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+CALL windrow_camunda7.note_installed();

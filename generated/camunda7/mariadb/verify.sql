@@ -147,6 +147,10 @@ FROM (
             COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.ignored = 'NO' THEN 1 END) = w.width AS usable,
             COALESCE(s.index_name = w.index_name, false) AS found
         FROM (
+            SELECT 'ACT_HI_DEC_IN' AS table_name, 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_' AS index_name, 1 AS width, 1 AS place, 'BYTEARRAY_ID_' AS column_name
+            UNION ALL
+            SELECT 'ACT_HI_DEC_OUT' AS table_name, 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_' AS index_name, 1 AS width, 1 AS place, 'BYTEARRAY_ID_' AS column_name
+            UNION ALL
             SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
         ) AS w
         LEFT JOIN information_schema.statistics AS s

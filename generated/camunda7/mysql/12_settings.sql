@@ -29,6 +29,7 @@ SET @windrow_statement = CONCAT(
           AND c.table_name = 'setting'
           AND c.constraint_type = 'CHECK'
     ),
+    'ADD CONSTRAINT `batch_families takes 1 to 5000 families` CHECK (name <> ''batch_families'' OR value BETWEEN 1 AND 5000), ',
     'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
     'ADD CONSTRAINT `run_families takes 1 or more families` CHECK (name <> ''run_families'' OR value BETWEEN 1 AND 999999999999999999), ',
     'ADD CONSTRAINT `run_rows takes 0 (off) or more rows` CHECK (name <> ''run_rows'' OR value BETWEEN 0 AND 999999999999999999), ',
@@ -43,7 +44,7 @@ SET @windrow_statement = CONCAT(
     'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
     'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
     'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_rows'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days''))'
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (''batch_families'', ''batch_rows'', ''run_families'', ''run_rows'', ''time_budget'', ''lock_timeout'', ''retries'', ''target_batch'', ''rate'', ''nice'', ''back_off_max'', ''suspend_after'', ''max_active_sessions'', ''max_old_snapshot'', ''ledger_days''))'
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
@@ -66,20 +67,21 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.setting_log (
 CREATE OR REPLACE DEFINER = `windrow_camunda7_owner` SQL SECURITY INVOKER VIEW windrow_camunda7.settings (position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at) AS
 SELECT l.position, l.rule, l.name, COALESCE(s.value, l.spec_value), l.unit, l.spec_value, l.least_value, l.greatest_value, l.takes, s.changed_by, s.changed_at
 FROM (
-    SELECT 1 AS position, 'history' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
-    SELECT 2 AS position, 'history' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
-    SELECT 3 AS position, 'history' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
-    SELECT 4 AS position, 'history' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
-    SELECT 5 AS position, 'history' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
-    SELECT 6 AS position, 'history' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
-    SELECT 7 AS position, 'history' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
-    SELECT 8 AS position, 'history' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
-    SELECT 9 AS position, 'history' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 10 AS position, 'history' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
-    SELECT 11 AS position, 'history' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
-    SELECT 12 AS position, 'history' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 13 AS position, 'history' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 14 AS position, 'history' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 1 AS position, 'history' AS rule, 'batch_families' AS name, 'families' AS unit, 200 AS spec_value, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
+    SELECT 2 AS position, 'history' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
+    SELECT 3 AS position, 'history' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 4 AS position, 'history' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 5 AS position, 'history' AS rule, 'time_budget' AS name, 'seconds' AS unit, 1800 AS spec_value, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 6 AS position, 'history' AS rule, 'lock_timeout' AS name, 'milliseconds' AS unit, 100 AS spec_value, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 7 AS position, 'history' AS rule, 'retries' AS name, 'times' AS unit, 3 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 8 AS position, 'history' AS rule, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS spec_value, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 9 AS position, 'history' AS rule, 'rate' AS name, 'rows per second' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 10 AS position, 'history' AS rule, 'nice' AS name, 'percent' AS unit, 0 AS spec_value, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 11 AS position, 'history' AS rule, 'back_off_max' AS name, 'seconds' AS unit, 1800 AS spec_value, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 12 AS position, 'history' AS rule, 'suspend_after' AS name, 'failed runs' AS unit, 5 AS spec_value, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 13 AS position, 'history' AS rule, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 14 AS position, 'history' AS rule, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS spec_value, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 15 AS position, 'history' AS rule, 'ledger_days' AS name, 'days' AS unit, 400 AS spec_value, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
     SELECT 101 AS position, 'task_metrics' AS rule, 'batch_rows' AS name, 'rows' AS unit, 5000 AS spec_value, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
     SELECT 102 AS position, 'task_metrics' AS rule, 'run_families' AS name, 'families' AS unit, 10000000 AS spec_value, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
     SELECT 103 AS position, 'task_metrics' AS rule, 'run_rows' AS name, 'rows' AS unit, 0 AS spec_value, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
@@ -102,11 +104,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.setting_of;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
 SQL SECURITY DEFINER
-COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 96cc5e248d9c]'
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit. [body 14db373f2271]'
 BEGIN
     SET o_value = COALESCE(
         (SELECT s.value FROM windrow_camunda7.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE CONCAT(p_rule, '.', p_name)
+            WHEN 'history.batch_families' THEN 200
             WHEN 'history.batch_rows' THEN 5000
             WHEN 'history.run_families' THEN 10000000
             WHEN 'history.run_rows' THEN 0
@@ -170,7 +173,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.set_setting;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7.set_setting(''{"name": "batch_rows", "value": 50}''); [body 09b05d098c82]'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL windrow_camunda7.set_setting(''{"name": "batch_families", "value": 50}''); [body 633f9182a36e]'
 BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_name     longtext;
@@ -180,6 +183,7 @@ BEGIN
     DECLARE v_greatest bigint;
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7.check_options(p_options, '["rule", "name", "value"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);

@@ -214,26 +214,20 @@ BEGIN
 END$$
 DELIMITER ;
 
--- task_metrics_batch: one batch: the rows of a window that may go, of all tables, in the caller's transaction.
+-- task_metrics_batch: one batch: the rows of a window that task_metrics_keep does not keep, of all tables, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_batch(
     IN  p_run      bigint,
     IN  p_from     datetime(6),
     IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_dry_run  boolean,
     OUT o_families bigint,
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what task_metrics_keep does not keep of the window from p_from to p_to: ACT_RU_TASK_METER_LOG. A dry run takes its deletions back. task_metrics_step calls it. [body 01c179ecddaa]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what task_metrics_keep does not keep of the window from p_from to p_to: ACT_RU_TASK_METER_LOG. task_metrics_step calls it, and rolls back for a dry run. [body af11330ded22]'
 BEGIN
     DECLARE v_rows bigint;
-    CALL windrow_camunda7.task_metrics_keep(p_from, p_to, p_as_of, true);
-    IF p_dry_run THEN
-        SAVEPOINT before_deletions;
-    END IF;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
     INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
     VALUES (p_run, 'task_metrics', '[]');
@@ -255,9 +249,6 @@ BEGIN
     SET o_families = v_rows;
     SET o_rows = CONCAT(o_rows, v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
-    IF p_dry_run THEN
-        ROLLBACK TO SAVEPOINT before_deletions;
-    END IF;
 END$$
 DELIMITER ;
 
@@ -334,7 +325,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body bec527a4e61e]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body db6ec34455af]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -381,11 +372,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_camunda7.task_metrics_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -443,10 +443,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_camunda7.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_camunda7.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -465,7 +476,21 @@ BEGIN
             END IF;
             -- One instant cannot be halved.
             SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL windrow_camunda7.task_metrics_batch(p_run, v_from, v_to, v_as_of, v_dry_run, v_families, v_rows);
+            CALL windrow_camunda7.task_metrics_keep(v_from, v_to, v_as_of, true);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_camunda7.task_metrics_batch(p_run, v_from, v_to, v_families, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL windrow_camunda7.record_skips(p_run, 'task_metrics');
             CALL windrow_camunda7.record_rows(p_run, 'task_metrics', v_rows);
             UPDATE windrow_camunda7.run_rule AS p
@@ -478,6 +503,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'task_metrics';
+            CALL windrow_camunda7.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_camunda7.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'task_metrics';
             COMMIT;
             SET o_state = 'more';
@@ -502,6 +537,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_camunda7.run_rule AS p
             SET p.retries = p.retries + 1,
@@ -595,7 +631,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_purge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 0ecff8ee4a65]'
+COMMENT 'Deletes the rows that name this root, whatever their TIMESTAMP_, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body 72013bbfac69]'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -623,11 +659,20 @@ BEGIN
             IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                 SET v_errno = 1317, v_sqlstate = '70100';
             END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
             ROLLBACK;
         END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         CALL windrow_camunda7.task_metrics_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
         SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7.rule_pause AS p WHERE p.rule = 'task_metrics')
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM windrow_camunda7.run AS r
@@ -645,6 +690,11 @@ BEGIN
         SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
         SET SESSION innodb_lock_wait_timeout = v_wait;
         SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7.take_tables();
+        CALL windrow_camunda7.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
         -- The work table has the type and the collation of the key.
         INSERT INTO windrow_camunda7.work_target (id)
@@ -679,7 +729,11 @@ BEGIN
             LEAVE attempt;
         END IF;
         IF v_dry_run THEN
-            SAVEPOINT before_deletions;
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
         INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
         VALUES (p_run, 'task_metrics', JSON_ARRAY(p_key));
@@ -692,8 +746,11 @@ BEGIN
         SET v_rows = CONCAT(v_rows, v_deleted);
         SET v_rows = CONCAT('[', v_rows, ']');
         IF v_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
         END IF;
+        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL windrow_camunda7.record_rows(p_run, 'task_metrics', v_rows);
         UPDATE windrow_camunda7.run_rule AS p
         SET p.families = p.families + 1,
@@ -701,6 +758,10 @@ BEGIN
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = 'task_metrics';
+        CALL windrow_camunda7.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
         DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'task_metrics';
         COMMIT;
     END attempt;

@@ -96,11 +96,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.pause_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.pause_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL windrow_camunda7.pause_rule(''{"rule": "history", "reason": "audit"}''); [body 930650529b82]'
+COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL windrow_camunda7.pause_rule(''{"rule": "history", "reason": "audit"}''); [body 99183216b942]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_reason longtext;
     DECLARE v_document longtext;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7.check_options(p_options, '["rule", "reason"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
@@ -120,10 +121,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.resume_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.resume_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Ends the pause of a rule and answers it. Example: CALL windrow_camunda7.resume_rule(''{"rule": "history"}''); [body d48777bd54b0]'
+COMMENT 'Ends the pause of a rule and answers it. Example: CALL windrow_camunda7.resume_rule(''{"rule": "history"}''); [body 3abcd3c4a3f8]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_document longtext;
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.check_options(p_options, '["rule"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
     CALL windrow_camunda7.pause_document(v_rule, v_document);
@@ -173,32 +175,111 @@ BEGIN
 END$$
 DELIMITER ;
 
--- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
--- such a table would go, or lose their reference, without a rule, a count or a copy.
--- Tables of other databases are not looked for: the owner role sees this one only.
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and the types of keys and edges. Every batch compares it.';
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
 DROP PROCEDURE IF EXISTS windrow_camunda7.strangers;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.strangers()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.strangers(IN p_all boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stranger with the foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body edcf59f30993]'
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. p_all: also what only refuses in other databases. [body f8c2e9724d67]'
 BEGIN
+    DECLARE v_beside longtext;
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stranger;
     CREATE TEMPORARY TABLE windrow_camunda7.work_stranger (
-        table_name      varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        constraint_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        parent          varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        on_delete       varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        obeys           boolean NOT NULL,
-        overruled       boolean NOT NULL,
-        PRIMARY KEY (table_name, constraint_name)
+        position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        acts     boolean NOT NULL
     ) ENGINE = InnoDB;
-    INSERT INTO windrow_camunda7.work_stranger (table_name, constraint_name, parent, on_delete, obeys, overruled)
+    INSERT INTO windrow_camunda7.work_stranger (object, detail, acts)
     SELECT
-        f.table_name, f.constraint_name, f.referenced_table_name, LOWER(f.delete_rule),
-        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'),
-        COALESCE(JSON_CONTAINS(JSON_EXTRACT(c.forced_install, '$.findings'), JSON_OBJECT('code', 'unlisted-reference', 'object', f.table_name)), false)
+        f.table_name,
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
     FROM information_schema.referential_constraints AS f
-    CROSS JOIN windrow_camunda7.control AS c
+    LEFT JOIN (
+        SELECT u.table_name, u.constraint_name, GROUP_CONCAT(CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin ORDER BY CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin SEPARATOR ', ') AS pairs
+        FROM information_schema.key_column_usage AS u
+        WHERE u.table_schema = 'camunda7'
+          AND u.referenced_table_schema = 'camunda7'
+        GROUP BY u.table_name, u.constraint_name
+    ) AS c ON c.table_name = f.table_name AND c.constraint_name = f.constraint_name
+    LEFT JOIN (
+        SELECT 'ACT_GE_BYTEARRAY' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_ACTINST' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_ATTACHMENT' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_ATTACHMENT' AS name, 'content_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_COMMENT' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_IN' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_IN' AS name, 'dec_inst_id_ -> id_' AS pairs, 'ACT_HI_DECINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_IN' AS name, 'bytearray_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_OUT' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_OUT' AS name, 'dec_inst_id_ -> id_' AS pairs, 'ACT_HI_DECINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DEC_OUT' AS name, 'bytearray_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DECINST' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DETAIL' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_DETAIL' AS name, 'bytearray_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_EXT_TASK_LOG' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_EXT_TASK_LOG' AS name, 'error_details_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_IDENTITYLINK' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_INCIDENT' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_JOB_LOG' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_JOB_LOG' AS name, 'job_exception_stack_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_JOB_LOG' AS name, 'batch_id_ -> id_' AS pairs, 'ACT_HI_BATCH' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_OP_LOG' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_TASKINST' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_VARINST' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_HI_VARINST' AS name, 'bytearray_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_RU_AUTHORIZATION' AS name, 'root_proc_inst_id_ -> id_' AS pairs, 'ACT_HI_PROCINST' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_RU_VARIABLE' AS name, 'bytearray_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_RU_JOB' AS name, 'exception_stack_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 'ACT_RU_EXT_TASK' AS name, 'error_details_id_ -> id_' AS pairs, 'ACT_GE_BYTEARRAY' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+    ) AS k
+        ON (CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_bin = k.name OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.name)
+        AND c.pairs COLLATE utf8mb4_bin = k.pairs
+        AND (CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_bin = k.parent OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.parent)
+        AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
     WHERE f.constraint_schema = 'camunda7'
       AND f.unique_constraint_schema = 'camunda7'
       AND f.referenced_table_name IN (
@@ -222,7 +303,53 @@ BEGIN
           'ACT_RU_AUTHORIZATION',
           'ACT_RU_TASK_METER_LOG'
       )
-      AND f.table_name NOT IN (
+      AND k.name IS NULL
+      -- That an ignored table keeps families is meant so.
+      AND (f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR f.table_name NOT IN ('ACT_HI_CASEACTINST', 'ACT_HI_CASEINST', 'ACT_RU_EXECUTION', 'ACT_RU_EXT_TASK', 'ACT_RU_JOB', 'ACT_RU_VARIABLE'))
+    ORDER BY f.table_name, f.constraint_name;
+    -- No edge is one of another database. They are looked for one by one where there are some.
+    CALL windrow_camunda7.catalog_beside(v_beside);
+    IF p_all OR v_beside <> '' THEN
+        INSERT INTO windrow_camunda7.work_stranger (object, detail, acts)
+        SELECT
+            CONCAT(f.constraint_schema, '.', f.table_name),
+            CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+            f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> 'camunda7'
+          AND f.unique_constraint_schema = 'camunda7'
+          AND f.referenced_table_name IN (
+              'ACT_GE_BYTEARRAY',
+              'ACT_HI_ACTINST',
+              'ACT_HI_ATTACHMENT',
+              'ACT_HI_BATCH',
+              'ACT_HI_COMMENT',
+              'ACT_HI_DEC_IN',
+              'ACT_HI_DEC_OUT',
+              'ACT_HI_DECINST',
+              'ACT_HI_DETAIL',
+              'ACT_HI_EXT_TASK_LOG',
+              'ACT_HI_IDENTITYLINK',
+              'ACT_HI_INCIDENT',
+              'ACT_HI_JOB_LOG',
+              'ACT_HI_OP_LOG',
+              'ACT_HI_PROCINST',
+              'ACT_HI_TASKINST',
+              'ACT_HI_VARINST',
+              'ACT_RU_AUTHORIZATION',
+              'ACT_RU_TASK_METER_LOG'
+          )
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+        IF ROW_COUNT() = 0 AND v_beside <> '' THEN
+            INSERT INTO windrow_camunda7.work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
+    INSERT INTO windrow_camunda7.work_stranger (object, detail, acts)
+    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'camunda7'
+      AND t.table_name IN (
           'ACT_GE_BYTEARRAY',
           'ACT_HI_ACTINST',
           'ACT_HI_ATTACHMENT',
@@ -241,49 +368,405 @@ BEGIN
           'ACT_HI_TASKINST',
           'ACT_HI_VARINST',
           'ACT_RU_AUTHORIZATION',
-          'ACT_RU_TASK_METER_LOG',
-          'ACT_HI_CASEACTINST',
-          'ACT_HI_CASEINST',
-          'ACT_RU_EXECUTION',
-          'ACT_RU_EXT_TASK',
-          'ACT_RU_JOB',
-          'ACT_RU_VARIABLE'
-      );
+          'ACT_RU_TASK_METER_LOG'
+      )
+      AND COALESCE(t.engine, '') <> 'InnoDB'
+    ORDER BY t.table_name;
 END$$
 DELIMITER ;
-
--- stranger: why no run may start, by the foreign keys.
 DROP PROCEDURE IF EXISTS windrow_camunda7.stranger;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stranger(OUT o_stranger longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body bb894dcd3c28]'
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says; NULL if there is none. [body 452dff69ab12]'
 BEGIN
-    CALL windrow_camunda7.strangers();
+    CALL windrow_camunda7.strangers(false);
     SET o_stranger = (
-        SELECT CONCAT('table ', s.table_name, ' references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it')
+        SELECT CONCAT('table ', s.object, ' ', s.detail)
         FROM windrow_camunda7.work_stranger AS s
-        WHERE s.obeys
-          AND NOT s.overruled
-        ORDER BY s.table_name, s.constraint_name
+        WHERE s.acts
+        ORDER BY s.position
         LIMIT 1
     );
     DROP TEMPORARY TABLE windrow_camunda7.work_stranger;
 END$$
 DELIMITER ;
 
--- check_stranger: a run by hand, or a purge, is told by an error.
-DROP PROCEDURE IF EXISTS windrow_camunda7.check_stranger;
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
+-- has no number that an account without special rights may see: each change of it sets the time at which it was made.
+DROP PROCEDURE IF EXISTS windrow_camunda7.catalog_now;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_stranger()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.catalog_now(OUT o_state longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where stranger() finds something. [body e4101bbdfa3c]'
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act on them, between bars. [body aa26693b2f86]'
 BEGIN
-    DECLARE v_stranger longtext;
-    CALL windrow_camunda7.stranger(v_stranger);
-    IF v_stranger IS NOT NULL THEN
-        CALL windrow_camunda7.not_ready(v_stranger, 'add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install');
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_keys   longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT GROUP_CONCAT(CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|')
+    INTO o_state
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'camunda7'
+      AND t.table_name IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_TASK_METER_LOG'
+      );
+    SELECT GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|')
+    INTO v_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema = 'camunda7'
+      AND f.unique_constraint_schema = 'camunda7'
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND f.referenced_table_name IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_TASK_METER_LOG'
+      );
+    SET o_state = CONCAT_WS('|', o_state, v_keys);
+    SET SESSION group_concat_max_len = v_length;
+END$$
+DELIMITER ;
+
+-- catalog_beside: the same of the foreign keys of other databases.
+DROP PROCEDURE IF EXISTS windrow_camunda7.catalog_beside;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.catalog_beside(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The foreign keys of tables of other databases that act on those of the spec, between bars. [body 88ea93c3250b]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'), '')
+    INTO o_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema <> 'camunda7'
+      AND f.unique_constraint_schema = 'camunda7'
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND f.referenced_table_name IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_TASK_METER_LOG'
+      );
+    SET SESSION group_concat_max_len = v_length;
+END$$
+DELIMITER ;
+
+-- catalog_shapes: the columns of keys and edges.
+DROP PROCEDURE IF EXISTS windrow_camunda7.catalog_shapes;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.catalog_shapes(OUT o_shapes longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns of keys and edges with their types and collations, between bars. [body 3740b87869ca]'
+BEGIN
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, '')) ORDER BY c.table_name, c.column_name SEPARATOR '|'), '|')
+    INTO o_shapes
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = 'camunda7'
+      AND (
+          c.table_name = 'ACT_GE_BYTEARRAY' AND c.column_name IN ('ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_ACTINST' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_ATTACHMENT' AND c.column_name IN ('CONTENT_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_BATCH' AND c.column_name IN ('ID_')
+          OR c.table_name = 'ACT_HI_COMMENT' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_DEC_IN' AND c.column_name IN ('BYTEARRAY_ID_', 'DEC_INST_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_DEC_OUT' AND c.column_name IN ('BYTEARRAY_ID_', 'DEC_INST_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_DECINST' AND c.column_name IN ('ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_DETAIL' AND c.column_name IN ('BYTEARRAY_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_EXT_TASK_LOG' AND c.column_name IN ('ERROR_DETAILS_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_IDENTITYLINK' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_INCIDENT' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_JOB_LOG' AND c.column_name IN ('BATCH_ID_', 'JOB_EXCEPTION_STACK_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_OP_LOG' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_PROCINST' AND c.column_name IN ('ID_')
+          OR c.table_name = 'ACT_HI_TASKINST' AND c.column_name IN ('ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_HI_VARINST' AND c.column_name IN ('BYTEARRAY_ID_', 'ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_RU_AUTHORIZATION' AND c.column_name IN ('ROOT_PROC_INST_ID_')
+          OR c.table_name = 'ACT_RU_TASK_METER_LOG' AND c.column_name IN ('ID_')
+      );
+END$$
+DELIMITER ;
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
+-- another one was put in its place is told by a table that was made since, too, and has the same columns.
+DROP PROCEDURE IF EXISTS windrow_camunda7.replaced;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.replaced(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body 471f47aa5808]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_then   longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    DECLARE v_now    longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM windrow_camunda7.catalog_state AS s WHERE s.run_id = p_run;
+    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'camunda7'
+      AND t.table_name IN (
+          'ACT_GE_BYTEARRAY',
+          'ACT_HI_ACTINST',
+          'ACT_HI_ATTACHMENT',
+          'ACT_HI_BATCH',
+          'ACT_HI_COMMENT',
+          'ACT_HI_DEC_IN',
+          'ACT_HI_DEC_OUT',
+          'ACT_HI_DECINST',
+          'ACT_HI_DETAIL',
+          'ACT_HI_EXT_TASK_LOG',
+          'ACT_HI_IDENTITYLINK',
+          'ACT_HI_INCIDENT',
+          'ACT_HI_JOB_LOG',
+          'ACT_HI_OP_LOG',
+          'ACT_HI_PROCINST',
+          'ACT_HI_TASKINST',
+          'ACT_HI_VARINST',
+          'ACT_RU_AUTHORIZATION',
+          'ACT_RU_TASK_METER_LOG'
+      )
+      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+      AND EXISTS (
+          SELECT o.table_name
+          FROM information_schema.tables AS o
+          WHERE o.table_schema = 'camunda7'
+            AND o.table_name <> t.table_name
+            AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
+            AND (
+                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+                FROM information_schema.columns AS c
+                WHERE c.table_schema = 'camunda7'
+                  AND c.table_name = o.table_name
+            ) = (
+                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+                FROM information_schema.columns AS c
+                WHERE c.table_schema = 'camunda7'
+                  AND c.table_name = t.table_name
+            )
+      );
+    IF o_reason IS NULL THEN
+        CALL windrow_camunda7.catalog_shapes(v_now);
+        IF NOT v_now <=> v_shapes THEN
+            SELECT MIN(CONCAT('table ', c.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            INTO o_reason
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = 'camunda7'
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_now) > 0
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_shapes) = 0;
+        END IF;
     END IF;
+    SET SESSION group_concat_max_len = v_length;
+END$$
+DELIMITER ;
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+DROP PROCEDURE IF EXISTS windrow_camunda7.unaccounted;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.unaccounted(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 49001d4aba5d]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_then longtext;
+    DECLARE v_now longtext;
+    CALL windrow_camunda7.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL windrow_camunda7.server_identity(v_identity);
+        SELECT MAX(a.state)
+        INTO v_then
+        FROM windrow_camunda7.control AS c
+        JOIN windrow_camunda7.catalog_state AS a ON a.run_id = 0
+        WHERE c.armed
+          AND c.server_identity = v_identity;
+        CALL windrow_camunda7.catalog_now(v_now);
+        IF v_then <> v_now THEN
+            CALL windrow_camunda7.replaced(0, o_reason);
+            SET o_reason = CONCAT('catalog changed: ', o_reason);
+        END IF;
+    END IF;
+END$$
+DELIMITER ;
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+DROP PROCEDURE IF EXISTS windrow_camunda7.check_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where unaccounted() finds something. [body d8ecb7e31ce6]'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL windrow_camunda7.unaccounted(v_reason);
+    IF v_reason LIKE 'catalog changed%' THEN
+        CALL windrow_camunda7.not_ready(v_reason, 'look at both tables, then CALL windrow_camunda7.arm()');
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL windrow_camunda7.not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+END$$
+DELIMITER ;
+
+-- note_catalog: what the catalog says now, for a run, or for as long as windrow is armed (p_run 0).
+DROP PROCEDURE IF EXISTS windrow_camunda7.note_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.note_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state what the catalog says now. [body cee98c976626]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL windrow_camunda7.catalog_now(v_state);
+    CALL windrow_camunda7.catalog_beside(v_beside);
+    CALL windrow_camunda7.catalog_shapes(v_shapes);
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'camunda7';
+    SET SESSION group_concat_max_len = v_length;
+    REPLACE INTO windrow_camunda7.catalog_state (run_id, state, beside, names, shapes, taken_at)
+    VALUES (p_run, COALESCE(v_state, ''), v_beside, COALESCE(v_names, ''), COALESCE(v_shapes, ''), UTC_TIMESTAMP(6));
+END$$
+DELIMITER ;
+
+-- note_installed: who installs on a server that is armed takes the tables as they are now.
+DROP PROCEDURE IF EXISTS windrow_camunda7.note_installed;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.note_installed()
+SQL SECURITY DEFINER
+COMMENT 'Calls note_catalog(0) where windrow is armed on this server. [body 5d960ba136ee]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_armed    boolean;
+    CALL windrow_camunda7.server_identity(v_identity);
+    SELECT COUNT(*) INTO v_armed FROM windrow_camunda7.control AS c WHERE c.armed AND c.server_identity = v_identity;
+    IF v_armed THEN
+        CALL windrow_camunda7.note_catalog(0);
+    END IF;
+END$$
+DELIMITER ;
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
+-- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+DROP PROCEDURE IF EXISTS windrow_camunda7.look_again;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too. [body ecd6a85956b7]'
+BEGIN
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_before longtext;
+    DECLARE v_beside longtext;
+    SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM windrow_camunda7.catalog_state AS s WHERE s.run_id = p_run;
+    CALL windrow_camunda7.catalog_now(v_now);
+    IF p_last THEN
+        CALL windrow_camunda7.catalog_beside(v_beside);
+    ELSE
+        SET v_beside = v_before;
+    END IF;
+    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+END$$
+DELIMITER ;
+
+-- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
+-- the run goes on.
+DROP PROCEDURE IF EXISTS windrow_camunda7.judge_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.judge_catalog(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is. [body 9484b64f3ab8]'
+BEGIN
+    CALL windrow_camunda7.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL windrow_camunda7.replaced(p_run, o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL windrow_camunda7.note_catalog(p_run);
+    END IF;
+    SET o_reason = LEFT(CONCAT('catalog changed: ', o_reason), 900);
+END$$
+DELIMITER ;
+
+-- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
+DROP PROCEDURE IF EXISTS windrow_camunda7.take_tables;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.take_tables()
+SQL SECURITY DEFINER
+COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body 7b7faa812b0b]'
+BEGIN
+    DECLARE v_none integer;
+    SELECT COUNT(*) INTO v_none FROM DUAL
+    WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_GE_BYTEARRAY` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ACTINST` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_BATCH` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_OP_LOG` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_AUTHORIZATION` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_TASK_METER_LOG` LIMIT 0);
 END$$
 DELIMITER ;
 
@@ -293,7 +776,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.held_back;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 800fe7641a73]'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body fcfa5196333b]'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -336,10 +819,10 @@ BEGIN
             END IF;
         END IF;
         IF o_refused IS NULL THEN
-            CALL windrow_camunda7.stranger(o_refused);
+            CALL windrow_camunda7.unaccounted(o_refused);
         END IF;
         IF o_refused IS NULL THEN
-            CALL windrow_camunda7.in_window(UTC_TIMESTAMP(6), v_open);
+            CALL windrow_camunda7.window_at(UTC_TIMESTAMP(6), v_open);
             IF NOT v_open THEN
                 SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_camunda7.open_hours AS h;
             END IF;

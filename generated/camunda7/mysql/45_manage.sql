@@ -54,8 +54,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.pause;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7.pause(''month-end closing''); [body f7b92adb50f0]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_camunda7.pause(''month-end closing''); [body 88df75f2f6d2]'
 BEGIN
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     UPDATE windrow_camunda7.control AS c
     SET c.paused = true,
@@ -69,8 +70,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.resume;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_camunda7.resume(); [body 6c8a0b48ede8]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_camunda7.resume(); [body 6a8b247d5fab]'
 BEGIN
+    CALL windrow_camunda7.drop_shadows();
     UPDATE windrow_camunda7.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
@@ -284,8 +286,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.orphans;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.orphans()
 SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_camunda7.orphans(); [body 792b216ac9bb]'
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_camunda7.orphans(); [body 1517ffe2b044]'
 BEGIN
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.count_orphans();
     SELECT o.edge, o.orphans FROM windrow_camunda7.work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE windrow_camunda7.work_orphan;
@@ -297,11 +300,36 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body af1b431c6aaf]'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_camunda7.arm(); [body aca4cce85449]'
 BEGIN
+    CALL windrow_camunda7.arm_with('{}');
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7.arm_with;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL windrow_camunda7.arm_with(''{"until": "restart"}''); [body a705910792b2]'
+BEGIN
+    DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    CALL windrow_camunda7.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_camunda7.not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL windrow_camunda7.check_options(p_options, '["until"]');
+    CALL windrow_camunda7.option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL windrow_camunda7.refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE windrow_camunda7.control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
     CALL windrow_camunda7.server_identity(v_identity);
     CALL windrow_camunda7.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_camunda7.work_orphan AS o;
@@ -314,6 +342,19 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL windrow_camunda7.note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM windrow_camunda7.run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE windrow_camunda7.run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_camunda7.refusal WHERE server > '';
 END$$
@@ -351,7 +392,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.hold_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One hold as a JSON document; NULL if there is none. [body 64ffdc93e009]'
+COMMENT 'One hold as a JSON document; NULL if there is none. [body dd73ecca1856]'
 BEGIN
     SET o_document = (
         SELECT CONCAT(
@@ -360,7 +401,8 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
             ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
             ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
         )
         FROM windrow_camunda7.hold AS h
         WHERE h.rule = p_rule
@@ -374,7 +416,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7.set_policy(''{"scope": "42", "retention": "30d"}''); [body 913b59ea1c92]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_camunda7.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1daf5f87d18c]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -386,6 +428,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
@@ -429,12 +472,13 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.drop_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_camunda7.drop_policy(''{"scope": "42"}''); [body eaeda20adfa1]'
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_camunda7.drop_policy(''{"scope": "42"}''); [body e5fefaee9f16]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.check_options(p_options, '["rule", "scope"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
     CALL windrow_camunda7.option_of(p_options, 'scope', v_scope);
@@ -448,85 +492,157 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+DROP PROCEDURE IF EXISTS windrow_camunda7.row_of_key;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body d3aedd37b622]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    IF p_rule = 'history' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7.refuse(CONCAT('not a key of ', 'ACT_HI_PROCINST', ': ', QUOTE(p_key)), 'a key is a value of ACT_HI_PROCINST.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7.work_hold;
+    END IF;
+    IF p_rule = 'task_metrics' THEN
+        SET v_readable = (p_key) REGEXP '.';
+        DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
+        CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
+        SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_camunda7.work_hold (k1)
+                SELECT p_key;
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_camunda7.refuse(CONCAT('not a key of ', 'ACT_RU_TASK_METER_LOG', ': ', QUOTE(p_key)), 'a key is a value of ACT_RU_TASK_METER_LOG.ID_');
+        END IF;
+        SELECT CAST(i.`ID_` AS CHAR), true
+        INTO o_key, o_found
+        FROM windrow_camunda7.work_hold AS r
+        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS i ON i.`ID_` = r.k1
+        ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        DROP TEMPORARY TABLE windrow_camunda7.work_hold;
+    END IF;
+    SET o_found = COALESCE(o_found, false);
+END$$
+DELIMITER ;
+
 -- set_hold, release_hold: families that must stay.
 DROP PROCEDURE IF EXISTS windrow_camunda7.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_camunda7.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body fc12b81395bb]'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL windrow_camunda7.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body ec301e9a6c61]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
-    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
     DECLARE v_latch boolean;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
-    CALL windrow_camunda7.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL windrow_camunda7.check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
-    CALL windrow_camunda7.option_of(p_options, 'key', v_key);
-    CALL windrow_camunda7.check_key(v_rule, v_key);
     CALL windrow_camunda7.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
         CALL windrow_camunda7.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
     END IF;
     CALL windrow_camunda7.option_of(p_options, 'until', v_text);
-    CALL windrow_camunda7.instant(v_text, v_until);
+    CALL windrow_camunda7.instant_of(v_text, v_until);
     IF v_text IS NOT NULL AND v_until IS NULL THEN
         CALL windrow_camunda7.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
     END IF;
-    INSERT INTO windrow_camunda7.hold (rule, `key`, reason, until, placed_by, placed_at)
-    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
-    ON DUPLICATE KEY UPDATE
-        reason = v_reason,
-        until = v_until,
-        placed_by = USER(),
-        placed_at = UTC_TIMESTAMP(6);
-    SELECT l.only_row INTO v_latch FROM windrow_camunda7.latch AS l FOR UPDATE;
-    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
-    -- old snapshot of the caller has it.
-    IF v_rule = 'history' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            STRAIGHT_JOIN windrow_camunda7.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL windrow_camunda7.refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
     END IF;
-    IF v_rule = 'task_metrics' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
-            STRAIGHT_JOIN windrow_camunda7.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`ID_` = h.`key`
-            LOCK IN SHARE MODE
-        ) > 0;
+    CALL windrow_camunda7.flag_of(p_options, 'even_if_absent', v_absent_too);
+    CALL windrow_camunda7.option_of(p_options, 'key', v_text);
+    CALL windrow_camunda7.row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO windrow_camunda7.hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM windrow_camunda7.latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL windrow_camunda7.row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE windrow_camunda7.hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM windrow_camunda7.hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
+    END IF;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL windrow_camunda7.refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL windrow_camunda7.hold_document(v_rule, v_key, v_text);
-    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_camunda7.release_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL windrow_camunda7.release_hold(''{"key": 17}''); [body d6218e5292a6]'
+COMMENT 'Releases a hold and answers it. Example: CALL windrow_camunda7.release_hold(''{"key": 17}''); [body 4aa737f2ba2b]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
     DECLARE v_document longtext;
+    CALL windrow_camunda7.drop_shadows();
     CALL windrow_camunda7.check_options(p_options, '["rule", "key"]');
     CALL windrow_camunda7.check_rule(p_options, v_rule);
-    CALL windrow_camunda7.option_of(p_options, 'key', v_key);
+    CALL windrow_camunda7.option_of(p_options, 'key', v_text);
+    SET v_key = v_text;
     CALL windrow_camunda7.hold_document(v_rule, LEFT(v_key, 255), v_document);
     IF v_document IS NULL THEN
-        CALL windrow_camunda7.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table windrow_camunda7.hold');
+        CALL windrow_camunda7.row_of_key(v_rule, v_text, v_key, v_found);
+        CALL windrow_camunda7.hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL windrow_camunda7.refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), 'the holds are in table windrow_camunda7.hold');
     END IF;
     DELETE FROM windrow_camunda7.hold WHERE rule = v_rule AND `key` = v_key;
     SELECT v_document AS p_result;
@@ -538,7 +654,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.set_windows;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7.set_windows(''{"windows": "never"}''); [body 4766fbfe44c4]'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_camunda7.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_camunda7.set_windows(''{"windows": "never"}''); [body 7da97f6f8973]'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
@@ -558,6 +674,7 @@ BEGIN
         ROLLBACK;
         RESIGNAL;
     END;
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_camunda7.check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
@@ -625,15 +742,16 @@ BEGIN
 END$$
 DELIMITER ;
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 DROP PROCEDURE IF EXISTS windrow_camunda7.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body e6a05e5ce9db]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body dae52dbce370]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
+    CALL windrow_camunda7.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_camunda7.artifact
@@ -650,12 +768,25 @@ BEGIN
     ORDER BY a.artifact_id;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7.named_artifacts;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body d6f544f45c36]'
+BEGIN
+    CALL windrow_camunda7.drop_shadows();
+    -- No rule of the spec names files.
+    SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false;
+
+END$$
+DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_camunda7.finish_artifact;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
-COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 9c06d59d1a1f]'
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 4f37d6790d42]'
 BEGIN
+    CALL windrow_camunda7.drop_shadows();
     IF p_error IS NULL THEN
         DELETE FROM windrow_camunda7.artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -686,7 +817,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body e51a8f171a47]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_camunda7.verify(''{}''); [body b2f067a155b8]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -804,23 +935,29 @@ BEGIN
     INSERT INTO windrow_camunda7.work_routine (name)
     VALUES
         ('arm'),
+        ('arm_with'),
+        ('catalog_beside'),
+        ('catalog_now'),
+        ('catalog_shapes'),
+        ('check_catalog'),
         ('check_key'),
         ('check_options'),
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
         ('check_stamp_options'),
-        ('check_stranger'),
         ('claim_artifacts'),
         ('count_backlog'),
         ('count_orphans'),
         ('drop_policy'),
+        ('drop_shadows'),
         ('finish_artifact'),
         ('flag_of'),
         ('held_back'),
         ('history_batch'),
         ('history_batches_stamp_batch'),
         ('history_batches_stamp_close'),
+        ('history_batches_stamp_lock'),
         ('history_batches_stamp_open'),
         ('history_batches_stamp_step'),
         ('history_batches_stamp_work'),
@@ -829,16 +966,22 @@ BEGIN
         ('history_cutoff'),
         ('history_decisions_stamp_batch'),
         ('history_decisions_stamp_close'),
+        ('history_decisions_stamp_lock'),
         ('history_decisions_stamp_open'),
         ('history_decisions_stamp_step'),
         ('history_decisions_stamp_work'),
+        ('history_families'),
+        ('history_families_count'),
         ('history_finish'),
+        ('history_judge'),
         ('history_keep'),
+        ('history_next'),
         ('history_open'),
         ('history_preview'),
         ('history_purge'),
         ('history_stamp_batch'),
         ('history_stamp_close'),
+        ('history_stamp_lock'),
         ('history_stamp_open'),
         ('history_stamp_step'),
         ('history_stamp_work'),
@@ -849,11 +992,16 @@ BEGIN
         ('history_work'),
         ('hold_document'),
         ('in_window'),
-        ('instant'),
+        ('instant_of'),
+        ('judge_catalog'),
         ('kept_back'),
         ('log_settings'),
+        ('look_again'),
+        ('named_artifacts'),
         ('next_batch'),
         ('not_ready'),
+        ('note_catalog'),
+        ('note_installed'),
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
@@ -875,8 +1023,10 @@ BEGIN
         ('record_skips'),
         ('refuse'),
         ('release_hold'),
+        ('replaced'),
         ('resume'),
         ('resume_rule'),
+        ('row_of_key'),
         ('rule_paused'),
         ('run'),
         ('run_begin'),
@@ -900,6 +1050,7 @@ BEGIN
         ('stamp_result'),
         ('stranger'),
         ('strangers'),
+        ('take_tables'),
         ('tally_up'),
         ('task_metrics_batch'),
         ('task_metrics_close'),
@@ -916,8 +1067,10 @@ BEGIN
         ('task_metrics_window'),
         ('task_metrics_work'),
         ('throttle'),
+        ('unaccounted'),
         ('unsettle'),
         ('verify'),
+        ('window_at'),
         ('window_state');
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -937,7 +1090,12 @@ BEGIN
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN ('windrow_camunda7_owner', CONCAT('windrow_camunda7_owner', '@%'), CONCAT('windrow_camunda7_owner', '@')), false) AS owned,
-            COALESCE(r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']'), false) AS body_known
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
         FROM windrow_camunda7.work_routine AS w
         LEFT JOIN information_schema.routines AS r
             ON r.routine_schema = 'windrow_camunda7'
@@ -945,6 +1103,67 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_camunda7.work_routine;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+            -- take any other for it.
+            SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_camunda7'
+              AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state', 'run_stamp')
+              AND NOT EXISTS (
+                  SELECT 1
+                  FROM information_schema.tables AS c
+                  WHERE c.table_schema = 'windrow_camunda7'
+                    AND c.table_name = 'control'
+                    AND c.table_type = 'BASE TABLE'
+                    AND c.table_comment LIKE 'windrow: %'
+              )
+            UNION ALL
+            SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_camunda7'
+              AND t.table_type = 'BASE TABLE'
+              AND t.engine <> 'InnoDB'
+            UNION ALL
+            SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+            FROM information_schema.triggers AS t
+            WHERE t.event_object_schema = 'windrow_camunda7'
+            UNION ALL
+            SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_camunda7'
+              AND v.definer NOT IN ('windrow_camunda7_owner', CONCAT('windrow_camunda7_owner', '@%'), CONCAT('windrow_camunda7_owner', '@'), CURRENT_USER())
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_camunda7'
+              AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER' ELSE v.security_type END
+            UNION ALL
+            SELECT 4, CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
+            FROM (
+                SELECT 'policy_history' AS name
+                UNION ALL
+                SELECT 'policy_task_metrics' AS name
+                UNION ALL
+                SELECT 'there is no such setting'
+            ) AS w
+            LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = 'windrow_camunda7' AND c.constraint_name = w.name
+            WHERE c.constraint_name IS NULL
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
 
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -964,6 +1183,10 @@ BEGIN
                 COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.is_visible = 'YES' THEN 1 END) = w.width AS usable,
                 COALESCE(s.index_name = w.index_name, false) AS found
             FROM (
+                SELECT 'ACT_HI_DEC_IN' AS table_name, 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_' AS index_name, 1 AS width, 1 AS place, 'BYTEARRAY_ID_' AS column_name
+                UNION ALL
+                SELECT 'ACT_HI_DEC_OUT' AS table_name, 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_' AS index_name, 1 AS width, 1 AS place, 'BYTEARRAY_ID_' AS column_name
+                UNION ALL
                 SELECT 'ACT_HI_INCIDENT' AS table_name, 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_' AS index_name, 1 AS width, 1 AS place, 'JOB_DEF_ID_' AS column_name
             ) AS w
             LEFT JOIN information_schema.statistics AS s
@@ -976,18 +1199,22 @@ BEGIN
         GROUP BY c.table_name, c.index_name
     ) AS n;
 
-    CALL windrow_camunda7.strangers();
+    CALL windrow_camunda7.strangers(true);
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
     SELECT
-        5, 'reference', s.table_name,
-        IF(s.overruled, 'notice', 'violation'),
-        CONCAT(
-            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
-            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
-            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
-        )
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
     FROM windrow_camunda7.work_stranger AS s;
     DROP TEMPORARY TABLE windrow_camunda7.work_stranger;
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice', 'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES ON *.* TO `windrow_camunda7_owner`'
+    FROM windrow_camunda7.control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL windrow_camunda7.unaccounted(v_error);
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM windrow_camunda7.control AS c
+    WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -1045,13 +1272,13 @@ BEGIN
     BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
-        CALL windrow_camunda7.in_window(UTC_TIMESTAMP(6), v_hours);
+        CALL windrow_camunda7.window_at(UTC_TIMESTAMP(6), v_hours);
         -- Whether a start of the next days falls in a window. Days of the month count as any.
         SELECT MAX(h.days) = '' INTO v_starts FROM windrow_camunda7.open_hours AS h;
         SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
         WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
             IF MINUTE(v_minute) IN (7) THEN
-                CALL windrow_camunda7.in_window(v_minute, v_starts);
+                CALL windrow_camunda7.window_at(v_minute, v_starts);
             END IF;
             SET v_minute = v_minute + INTERVAL 1 MINUTE;
         END WHILE;

@@ -23,4 +23,26 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT` DROP INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_DEC_OUT'
+      AND s.index_name = 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
+SET @windrow_statement = (
+    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN` DROP INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7'
+      AND s.table_name = 'ACT_HI_DEC_IN'
+      AND s.index_name = 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+EXECUTE windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 DROP ROLE IF EXISTS `windrow_camunda7_operator`, `windrow_camunda7_auditor`, `windrow_camunda7_owner`;

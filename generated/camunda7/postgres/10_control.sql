@@ -4,12 +4,214 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
-CREATE SCHEMA IF NOT EXISTS windrow_camunda7;
+-- owner: holds the rights on the application's tables, and everything in the schema is its; nobody logs in as it.
+-- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
+-- auditor: previews, reads the ledger and the metrics.
+-- Roles and schema are made here, or windrow's already. What somebody else has made under these names is refused by name:
+-- who owns a thing decides what happens when it is used.
+DO $windrow$
+DECLARE
+    v_role  pg_catalog.text;
+    v_other record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF to_regnamespace('windrow_camunda7') IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for database %', current_database() USING ERRCODE = '42501';
+    END IF;
+    FOREACH v_role IN ARRAY ARRAY['windrow_camunda7_owner', 'windrow_camunda7_operator', 'windrow_camunda7_auditor'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                -- Roles belong to the whole server: an installation in another database was faster.
+                NULL;
+            END;
+        END IF;
+    END LOOP;
+    FOR v_other IN
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            -- The roles hold rights and do nothing else.
+            SELECT
+                1 AS position,
+                pg_catalog.format('role %I', r.rolname) AS object,
+                pg_catalog.concat('may ', pg_catalog.concat_ws(
+                    ', ',
+                    CASE WHEN r.rolcanlogin AND r.rolname = 'windrow_camunda7_owner' THEN 'log in' END,
+                    CASE WHEN r.rolsuper THEN 'do everything' END,
+                    CASE WHEN r.rolcreaterole THEN 'create roles' END,
+                    CASE WHEN r.rolcreatedb THEN 'create databases' END,
+                    CASE WHEN r.rolreplication THEN 'replicate' END,
+                    CASE WHEN r.rolbypassrls THEN 'bypass row security' END
+                )) AS problem,
+                pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE WHEN r.rolname = 'windrow_camunda7_owner' THEN 'NOLOGIN ' END) AS remedy
+            FROM pg_catalog.pg_roles AS r
+            WHERE r.rolname IN ('windrow_camunda7_owner', 'windrow_camunda7_operator', 'windrow_camunda7_auditor')
+              AND (r.rolcanlogin AND r.rolname = 'windrow_camunda7_owner' OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
+            UNION ALL
+            -- A member of the owner role may do what it may. Who installs is one, and who owns all the tables gains nothing by it.
+            SELECT
+                2,
+                pg_catalog.format('role %I', r.rolname),
+                pg_catalog.format('is granted to %s, who may then act as the owner', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+                pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
+            FROM pg_catalog.pg_auth_members AS a
+            JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+            JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+            WHERE r.rolname = 'windrow_camunda7_owner'
+              AND NOT m.rolsuper
+              AND m.rolname <> ALL (ARRAY[current_user, session_user]::pg_catalog.name[])
+              AND NOT coalesce((
+                  SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(m.oid, t.relowner, 'MEMBER'))
+                  FROM pg_catalog.pg_class AS t
+                  WHERE t.relnamespace = pg_catalog.to_regnamespace('"public"')
+                    AND t.relname IN ('act_ge_bytearray', 'act_hi_actinst', 'act_hi_attachment', 'act_hi_batch', 'act_hi_comment', 'act_hi_dec_in', 'act_hi_dec_out', 'act_hi_decinst', 'act_hi_detail', 'act_hi_ext_task_log', 'act_hi_identitylink', 'act_hi_incident', 'act_hi_job_log', 'act_hi_op_log', 'act_hi_procinst', 'act_hi_taskinst', 'act_hi_varinst', 'act_ru_authorization', 'act_ru_task_meter_log')
+              ), false)
+              -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
+              AND NOT EXISTS (
+                  SELECT FROM pg_catalog.pg_database AS b
+                  JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND e.refobjid = r.oid
+                  WHERE b.datdba = m.oid
+                    AND b.datname <> pg_catalog.current_database()
+              )
+            GROUP BY r.rolname
+            UNION ALL
+            SELECT
+                3,
+                pg_catalog.format('role %I', m.rolname),
+                pg_catalog.format('is a member of %s', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', ')),
+                pg_catalog.format('REVOKE %s FROM %I', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', '), m.rolname)
+            FROM pg_catalog.pg_auth_members AS a
+            JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+            JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+            WHERE m.rolname = 'windrow_camunda7_owner'
+              AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+            GROUP BY m.rolname
+            UNION ALL
+            SELECT
+                4,
+                pg_catalog.format('schema %I', n.nspname),
+                pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(n.nspowner)),
+                pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO windrow_camunda7_owner', n.nspname, n.nspname)
+            FROM pg_catalog.pg_namespace AS n
+            WHERE n.nspname = 'windrow_camunda7'
+              AND pg_catalog.pg_get_userbyid(n.nspowner) <> 'windrow_camunda7_owner'
+              AND NOT (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s WHERE s.oid = n.nspowner OR s.rolname = current_user)
+            UNION ALL
+            SELECT
+                5,
+                pg_catalog.format('schema %I', n.nspname),
+                pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+            FROM pg_catalog.pg_namespace AS n
+            CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
+            WHERE n.nspname = 'windrow_camunda7'
+              AND a.privilege_type = 'CREATE'
+              AND a.grantee <> n.nspowner
+              AND pg_catalog.pg_get_userbyid(a.grantee) <> 'windrow_camunda7_owner'
+            UNION ALL
+            -- The catalog does not note who owns what the first superuser made. What any superuser made is given to the owner.
+            SELECT
+                6,
+                pg_catalog.pg_describe_object(d.classid, d.objid, 0),
+                pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10))),
+                'drop it if windrow did not make it, else give it to windrow_camunda7_owner'
+            FROM pg_catalog.pg_namespace AS n
+            JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid AND d.deptype = 'n'
+            LEFT JOIN pg_catalog.pg_shdepend AS o
+                ON o.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+                AND o.classid = d.classid
+                AND o.objid = d.objid
+                AND o.deptype = 'o'
+            WHERE n.nspname = 'windrow_camunda7'
+              AND pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10)) <> 'windrow_camunda7_owner'
+              AND NOT (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s WHERE s.oid = coalesce(o.refobjid, 10) OR s.rolname = current_user)
+            UNION ALL
+            -- What acts when a row of the ledger is written.
+            SELECT
+                7,
+                pg_catalog.format('trigger %I on table %s', t.tgname, t.tgrelid::pg_catalog.regclass),
+                pg_catalog.format('calls %s', t.tgfoid::pg_catalog.regprocedure),
+                pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::pg_catalog.regclass)
+            FROM pg_catalog.pg_namespace AS n
+            JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+            JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal
+            JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+            WHERE n.nspname = 'windrow_camunda7'
+              AND p.pronamespace <> n.oid
+            UNION ALL
+            SELECT
+                8,
+                pg_catalog.format('rule %I on table %s', u.rulename, u.ev_class::pg_catalog.regclass),
+                'acts beside what windrow writes',
+                pg_catalog.format('DROP RULE %I ON %s', u.rulename, u.ev_class::pg_catalog.regclass)
+            FROM pg_catalog.pg_namespace AS n
+            JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+            JOIN pg_catalog.pg_rewrite AS u ON u.ev_class = c.oid
+            WHERE n.nspname = 'windrow_camunda7'
+              AND u.rulename <> '_RETURN'
+        ) AS f
+        ORDER BY f.position, f.object
+    LOOP
+        RAISE EXCEPTION '% %', v_other.object, v_other.problem
+            USING ERRCODE = '55000', HINT = format('Nothing is installed beside what somebody else may change: %s.', v_other.remedy);
+    END LOOP;
+    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
+    IF NOT pg_has_role(current_user, 'windrow_camunda7_owner', 'USAGE')
+        OR NOT pg_has_role(current_user, 'windrow_camunda7_owner', CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+    THEN
+        EXECUTE format('GRANT "windrow_camunda7_owner" TO %I', current_user);
+    END IF;
+    IF to_regnamespace('windrow_camunda7') IS NULL THEN
+        CREATE SCHEMA windrow_camunda7 AUTHORIZATION "windrow_camunda7_owner";
+        -- Roles belong to all databases of the server.
+        FOR v_other IN
+            SELECT quote_ident(r.rolname) AS problem, string_agg(DISTINCT quote_ident(m.rolname), ', ') AS object
+            FROM pg_auth_members AS a
+            JOIN pg_roles AS r ON r.oid = a.roleid
+            JOIN pg_roles AS m ON m.oid = a.member
+            WHERE r.rolname IN ('windrow_camunda7_operator', 'windrow_camunda7_owner')
+              AND m.rolname NOT IN ('windrow_camunda7_schedule', current_user)
+              AND NOT m.rolsuper
+            GROUP BY r.rolname
+        LOOP
+            RAISE WARNING 'the role % is there already: % may use it in this database, too', v_other.problem, v_other.object
+                USING HINT = 'Roles belong to the whole server. Revoke it from who shall not, or give the spec another name.';
+        END LOOP;
+    END IF;
+    -- What a superuser has made in here, by hand or by an installation that broke off.
+    FOR v_other IN
+        SELECT format('SCHEMA %I', n.nspname) AS object
+        FROM pg_namespace AS n
+        WHERE n.nspname = 'windrow_camunda7'
+          AND pg_get_userbyid(n.nspowner) <> 'windrow_camunda7_owner'
+        UNION ALL
+        SELECT format('%s %s', CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, c.oid::regclass)
+        FROM pg_class AS c
+        WHERE c.relnamespace = 'windrow_camunda7'::regnamespace
+          AND c.relkind IN ('r', 'v', 'm', 'p')
+          AND pg_get_userbyid(c.relowner) <> 'windrow_camunda7_owner'
+        UNION ALL
+        SELECT format('ROUTINE %s', p.oid::regprocedure)
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'windrow_camunda7'::regnamespace
+          AND pg_get_userbyid(p.proowner) <> 'windrow_camunda7_owner'
+    LOOP
+        EXECUTE format('ALTER %s OWNER TO "windrow_camunda7_owner"', v_other.object);
+    END LOOP;
+END
+$windrow$;
+-- The routines name tables and types of the application.
+GRANT USAGE ON SCHEMA "public" TO "windrow_camunda7_owner";
+
+-- From here on everything is made by its owner, never by who installs, and nobody else may call what is new.
+SET ROLE "windrow_camunda7_owner";
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC;
 COMMENT ON SCHEMA windrow_camunda7 IS 'windrow: retention of Camunda 7.24. Everything in here is generated from the spec `camunda7`, except the rows.';
 
 -- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.control (
-    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY,
     spec            text        NOT NULL,
     armed           boolean     NOT NULL DEFAULT false,
     armed_by        text,
@@ -22,9 +224,12 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.control (
     paused_at       timestamptz,
     paused_reason   text,
     forced_install  jsonb,
-    installed_by    text        NOT NULL DEFAULT current_user,
+    installed_by    text        NOT NULL DEFAULT session_user,
     installed_at    timestamptz NOT NULL DEFAULT now()
 );
+ALTER TABLE windrow_camunda7.control
+    DROP CONSTRAINT IF EXISTS control_only_row_check,
+    ADD CONSTRAINT control_only_row_check CHECK (only_row);
 INSERT INTO windrow_camunda7.control (spec)
 VALUES ('camunda7')
 ON CONFLICT (only_row) DO NOTHING;
@@ -47,8 +252,7 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.policy (
     PRIMARY KEY (rule, scope)
 );
 ALTER TABLE windrow_camunda7.policy
-    DROP CONSTRAINT IF EXISTS policy_history;
-ALTER TABLE windrow_camunda7.policy
+    DROP CONSTRAINT IF EXISTS policy_history,
     ADD CONSTRAINT policy_history CHECK (
         CASE
             WHEN rule <> 'history' THEN true
@@ -59,8 +263,7 @@ ALTER TABLE windrow_camunda7.policy
 COMMENT ON CONSTRAINT policy_history ON windrow_camunda7.policy IS
     'The minimum retention of rule history is 1 days; it stands in the spec.';
 ALTER TABLE windrow_camunda7.policy
-    DROP CONSTRAINT IF EXISTS policy_task_metrics;
-ALTER TABLE windrow_camunda7.policy
+    DROP CONSTRAINT IF EXISTS policy_task_metrics,
     ADD CONSTRAINT policy_task_metrics CHECK (
         CASE
             WHEN rule <> 'task_metrics' THEN true
@@ -81,35 +284,54 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.hold (
     until     timestamptz,
     placed_by text        NOT NULL DEFAULT session_user,
     placed_at timestamptz NOT NULL DEFAULT now(),
+    absent    boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (rule, key)
 );
 COMMENT ON TABLE windrow_camunda7.hold IS
-    'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+    'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run_window (
     position   integer     NOT NULL PRIMARY KEY,
     written    text        NOT NULL,
-    days       text        NOT NULL CHECK (days ~ '^1?2?3?4?5?6?7?$'),
+    days       text        NOT NULL,
     begins     time        NOT NULL,
     ends       time        NOT NULL,
     zone       text        NOT NULL,
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
+ALTER TABLE windrow_camunda7.run_window
+    DROP CONSTRAINT IF EXISTS run_window_days_check,
+    ADD CONSTRAINT run_window_days_check CHECK (days ~ '^1?2?3?4?5?6?7?$');
 COMMENT ON TABLE windrow_camunda7.run_window IS
     'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+
+-- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
+-- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
+-- lock takes none, and any login could stop all runs with it.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.latch ();
+COMMENT ON TABLE windrow_camunda7.latch IS
+    'Locked by every batch, and for himself by who writes a policy or a hold. It has no rows.';
+-- turn: one run opens the ledger at a time, and one stamp.
+CREATE TABLE IF NOT EXISTS windrow_camunda7.turn (
+    name text NOT NULL PRIMARY KEY
+);
+INSERT INTO windrow_camunda7.turn (name)
+VALUES ('run'), ('stamp')
+ON CONFLICT (name) DO NOTHING;
+COMMENT ON TABLE windrow_camunda7.turn IS
+    'What begins locks its row: one run at a time opens the ledger, and one stamp.';
 
 -- The ledger: what every run did.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run (
     run_id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    trigger     text        NOT NULL CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE')),
+    trigger     text        NOT NULL,
     dry_run     boolean     NOT NULL,
     options     jsonb       NOT NULL,
     as_of       timestamptz NOT NULL,
     deadline    timestamptz NOT NULL,
-    status      text        NOT NULL DEFAULT 'running'
-        CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')),
+    status      text        NOT NULL DEFAULT 'running',
     reason      text,
     waiting_for   text,
     waiting_since timestamptz,
@@ -118,6 +340,12 @@ CREATE TABLE IF NOT EXISTS windrow_camunda7.run (
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at timestamptz
 );
+ALTER TABLE windrow_camunda7.run
+    DROP CONSTRAINT IF EXISTS run_trigger_check,
+    ADD CONSTRAINT run_trigger_check CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
+ALTER TABLE windrow_camunda7.run
+    DROP CONSTRAINT IF EXISTS run_status_check,
+    ADD CONSTRAINT run_status_check CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed'));
 COMMENT ON TABLE windrow_camunda7.run IS
     'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run_rule (
@@ -160,14 +388,14 @@ COMMENT ON VIEW windrow_camunda7.run_table IS
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run_skip (
     run_id      bigint NOT NULL,
     rule        text   NOT NULL,
-    reason      text   NOT NULL CHECK (reason IN (
-        'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER',
-        'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'
-    )),
+    reason      text   NOT NULL,
     families    bigint NOT NULL,
     sample_keys text[] NOT NULL,
     PRIMARY KEY (run_id, rule, reason)
 );
+ALTER TABLE windrow_camunda7.run_skip
+    DROP CONSTRAINT IF EXISTS run_skip_reason_check,
+    ADD CONSTRAINT run_skip_reason_check CHECK (reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'));
 COMMENT ON TABLE windrow_camunda7.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run_failure (
@@ -253,7 +481,28 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.seconds(text) IS
-    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_camunda7.seconds(''30d''); [body 25d8a472978c]';
+    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT windrow_camunda7.seconds(''30d''); [body 8e4803e4354e]';
+
+-- instant_of: an ISO-8601 text as an instant. The server's own reading would take words such as yesterday, and follow DateStyle.
+CREATE OR REPLACE FUNCTION windrow_camunda7.instant_of(p_text text)
+RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $windrow$
+BEGIN
+    IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
+        -- Behind the microseconds nothing counts; the servers would round it differently.
+        RETURN regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN data_exception THEN
+    -- It looks like an instant, but the calendar has none such.
+    RETURN NULL;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.instant_of(text) IS
+    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is none. Example: SELECT windrow_camunda7.instant_of(''2027-01-01''); [body 9d5959526eb1]';
 
 -- check_options: an option that nobody knows is an error, not a surprise.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_options(p_options jsonb, p_known text[])
@@ -277,7 +526,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_options(jsonb, text[]) IS
-    'Raises 22023 for an option that is not in the list of known ones. [body 2fd17f7117e4]';
+    'Raises 22023 for an option that is not in the list of known ones. [body d3706882e1e2]';
 
 -- check_rule: the rule that an option document names, or the only one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_rule(p_options jsonb)
@@ -304,4 +553,6 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body f33b1fa6b6a2]';
+    'The rule that the options name; where the spec has one rule it may be left out. [body d679bb250857]';
+
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_owner";
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_camunda7.setting (
@@ -36,22 +37,23 @@ SELECT
     l.least_value::bigint, l.greatest_value::bigint, l.takes, s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'history', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
-        (2, 'history', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
-        (3, 'history', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (4, 'history', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (5, 'history', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (6, 'history', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (7, 'history', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (8, 'history', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (9, 'history', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'history', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (11, 'history', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (12, 'history', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (13, 'history', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (14, 'history', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (15, 'history', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (16, 'history', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
+        (1, 'history', 'batch_families', 'families', 200, 1, 5000, '1 to 5000 families'),
+        (2, 'history', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
+        (3, 'history', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
+        (4, 'history', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
+        (5, 'history', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
+        (6, 'history', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
+        (7, 'history', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
+        (8, 'history', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
+        (9, 'history', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
+        (10, 'history', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
+        (11, 'history', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
+        (12, 'history', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
+        (13, 'history', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
+        (14, 'history', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
+        (15, 'history', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
+        (16, 'history', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
+        (17, 'history', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
         (101, 'task_metrics', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
         (102, 'task_metrics', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
         (103, 'task_metrics', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
@@ -83,6 +85,7 @@ BEGIN
     RETURN coalesce(
         (SELECT s.value FROM windrow_camunda7.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
         CASE p_rule || '.' || p_name
+            WHEN 'history.batch_families' THEN 200
             WHEN 'history.batch_rows' THEN 20000
             WHEN 'history.run_families' THEN 10000000
             WHEN 'history.run_rows' THEN 0
@@ -120,7 +123,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_rows''); [body 747bfca9b5ae]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_camunda7.setting_of(''history'', ''batch_families''); [body f86678735179]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -160,7 +163,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body a6b4682de0b0]';
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 89973af79aa7]';
 DROP TRIGGER IF EXISTS check_setting ON windrow_camunda7.setting;
 CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_camunda7.setting
     FOR EACH ROW EXECUTE FUNCTION windrow_camunda7.on_setting();
@@ -193,6 +196,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_camunda7.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_camunda7_owner', 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_camunda7.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_camunda7_owner" may; to make it longer is free.';
+        END IF;
         INSERT INTO windrow_camunda7.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -202,4 +212,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7.set_setting(''{"name": "batch_rows", "value": 50}''); [body 8b517bf3d07d]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_camunda7.set_setting(''{"name": "batch_families", "value": 50}''); [body 555c1858d3e2]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_owner";
 
 -- history_cutoff: what is due: rows whose stored removal_time_ lies before this instant.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_cutoff(p_as_of timestamptz, p_retention bigint)
@@ -13,7 +14,7 @@ AS $windrow$
     SELECT (p_as_of - make_interval(secs => 3600)) AT TIME ZONE 'UTC';
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_cutoff(timestamptz, bigint) IS
-    'Rows with a removal_time_ before this are due, in the zone of the application (UTC): the safety lag of 3600 seconds before p_as_of. The stored time holds the retention already. [body a000466d616a]';
+    'Rows with a removal_time_ before this are due, in the zone of the application (UTC): the safety lag of 3600 seconds before p_as_of. The stored time holds the retention already. [body f1d37f46f054]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -43,6 +44,7 @@ BEGIN
     -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
     o_from := least(
         (SELECT min(t."removal_time_") FROM "public"."act_hi_actinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
+        (SELECT min(t."removal_time_") FROM "public"."act_hi_identitylink" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_taskinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_varinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_detail" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
@@ -50,7 +52,6 @@ BEGIN
         (SELECT min(t."removal_time_") FROM "public"."act_hi_ext_task_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_job_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_op_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_identitylink" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_comment" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_attachment" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
         (SELECT min(t."removal_time_") FROM "public"."act_hi_dec_in" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
@@ -81,7 +82,7 @@ BEGIN
         IF v_look = 2 OR p_last[2 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_taskinst" AS t
+                FROM "public"."act_hi_identitylink" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -89,7 +90,7 @@ BEGIN
         IF v_look = 2 OR p_last[3 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_varinst" AS t
+                FROM "public"."act_hi_taskinst" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -97,7 +98,7 @@ BEGIN
         IF v_look = 2 OR p_last[4 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_detail" AS t
+                FROM "public"."act_hi_varinst" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -105,7 +106,7 @@ BEGIN
         IF v_look = 2 OR p_last[5 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_incident" AS t
+                FROM "public"."act_hi_detail" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -113,7 +114,7 @@ BEGIN
         IF v_look = 2 OR p_last[6 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_ext_task_log" AS t
+                FROM "public"."act_hi_incident" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -121,7 +122,7 @@ BEGIN
         IF v_look = 2 OR p_last[7 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_job_log" AS t
+                FROM "public"."act_hi_ext_task_log" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -129,7 +130,7 @@ BEGIN
         IF v_look = 2 OR p_last[8 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_op_log" AS t
+                FROM "public"."act_hi_job_log" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -137,7 +138,7 @@ BEGIN
         IF v_look = 2 OR p_last[9 + 1] >= v_busy THEN
             o_to := coalesce((
                 SELECT t."removal_time_"
-                FROM "public"."act_hi_identitylink" AS t
+                FROM "public"."act_hi_op_log" AS t
                 WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
                 ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
             ), o_to);
@@ -219,7 +220,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_window(timestamp, timestamp, bigint, bigint, bigint[]) IS
-    'The next window of removal_time_ from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 63d319f38bc8]';
+    'The next window of removal_time_ from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body cc1d4bc57a05]';
 
 -- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to.
 -- A family is the rows that name the same root in act_hi_procinst.
@@ -268,6 +269,7 @@ BEGIN
         FROM "public"."act_hi_procinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
         ORDER BY t."removal_time_", t."id_"
         FOR UPDATE;
     END IF;
@@ -279,18 +281,21 @@ BEGIN
         JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
         UNION
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
         JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
         UNION
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
         JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
     );
     v_tied := v_tied || ARRAY(SELECT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15) AND t."root_proc_inst_id_" IS NOT NULL);
     v_lone := v_lone || ARRAY(
@@ -315,6 +320,7 @@ BEGIN
         FROM "public"."act_hi_procinst" AS r
         WHERE r."removal_time_" >= p_from
           AND r."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND (
               r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))
               OR r."end_time_" IS NULL
@@ -329,9 +335,9 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 9006d4adc824]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 527b7079f3ca]';
 
--- history_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
+-- history_batch: one batch: the rows of a window that may go, of all tables, and of no family whose root is there. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(
     p_from  timestamp,
     p_to    timestamp,
@@ -360,7 +366,7 @@ BEGIN
     END IF;
 
     -- A hold that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(780505254, 2);
+    LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
 
     SELECT k.o_keep, k.o_named_15, k.o_skip_keys, k.o_skip_reasons
     INTO v_keep, o_named_15, o_skip_keys, o_skip_reasons
@@ -368,230 +374,291 @@ BEGIN
 
     -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
 
-    -- act_hi_actinst: rows of the families, and of none.
+    -- act_hi_actinst: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_actinst" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_actinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
 
-    -- act_hi_taskinst: rows of the families, and of none.
+    -- act_hi_identitylink: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_taskinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_taskinst" AS t
+        DELETE FROM "public"."act_hi_identitylink" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_identitylink" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[2] := v_rows;
 
-    -- act_hi_varinst: rows of the families, and of none.
+    -- act_hi_taskinst: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_varinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_varinst" AS t
+        DELETE FROM "public"."act_hi_taskinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_taskinst" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[3] := v_rows;
 
-    -- act_hi_detail: rows of the families, and of none.
+    -- act_hi_varinst: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_detail" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_detail" AS t
+        DELETE FROM "public"."act_hi_varinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_varinst" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[4] := v_rows;
 
-    -- act_hi_incident: rows of the families, and of none.
+    -- act_hi_detail: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_incident" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_incident" AS t
+        DELETE FROM "public"."act_hi_detail" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_detail" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[5] := v_rows;
 
-    -- act_hi_ext_task_log: rows of the families, and of none.
+    -- act_hi_incident: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
+        DELETE FROM "public"."act_hi_incident" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_incident" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[6] := v_rows;
 
-    -- act_hi_job_log: rows of the families, and of none.
+    -- act_hi_ext_task_log: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_job_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_job_log" AS t
+        DELETE FROM "public"."act_hi_ext_task_log" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_ext_task_log" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[7] := v_rows;
 
-    -- act_hi_op_log: rows of the families, and of none.
+    -- act_hi_job_log: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_op_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_op_log" AS t
+        DELETE FROM "public"."act_hi_job_log" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_job_log" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[8] := v_rows;
 
-    -- act_hi_identitylink: rows of the families, and of none.
+    -- act_hi_op_log: rows of no family.
     IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_identitylink" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
-    ELSE
-        DELETE FROM "public"."act_hi_identitylink" AS t
+        DELETE FROM "public"."act_hi_op_log" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
+    ELSE
+        DELETE FROM "public"."act_hi_op_log" AS t
+        WHERE t."removal_time_" >= p_from
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[9] := v_rows;
 
-    -- act_hi_comment: rows of the families, and of none.
+    -- act_hi_comment: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_comment" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_comment" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[10] := v_rows;
 
-    -- act_hi_attachment: rows of the families, and of none.
+    -- act_hi_attachment: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_attachment" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_attachment" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[11] := v_rows;
 
-    -- act_hi_dec_in: rows of the families, and of none.
+    -- act_hi_dec_in: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_dec_in" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_dec_in" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[12] := v_rows;
 
-    -- act_hi_dec_out: rows of the families, and of none.
+    -- act_hi_dec_out: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_dec_out" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_dec_out" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[13] := v_rows;
 
-    -- act_hi_decinst: rows of the families, and of none.
+    -- act_hi_decinst: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_hi_decinst" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
     ELSE
         DELETE FROM "public"."act_hi_decinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[14] := v_rows;
 
-    -- act_ge_bytearray: rows of the families, and of none.
+    -- act_ge_bytearray: rows of no family.
     DELETE FROM "public"."act_ge_bytearray" AS t
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
       AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[15] := v_rows;
 
-    -- act_ru_authorization: rows of the families, and of none.
+    -- act_ru_authorization: rows of no family.
     IF v_keep = '{}' THEN
         DELETE FROM "public"."act_ru_authorization" AS t
         WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to;
+          AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_");
     ELSE
         DELETE FROM "public"."act_ru_authorization" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[16] := v_rows;
 
-    -- act_hi_procinst: the families themselves.
+    -- act_hi_procinst: remains of families without a root.
     WITH gone AS (
         DELETE FROM "public"."act_hi_procinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
           AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         RETURNING coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AS root
@@ -613,6 +680,7 @@ BEGIN
         SELECT FROM pg_class AS c
         WHERE c.oid IN (
             '"public"."act_hi_actinst"'::regclass,
+            '"public"."act_hi_identitylink"'::regclass,
             '"public"."act_hi_taskinst"'::regclass,
             '"public"."act_hi_varinst"'::regclass,
             '"public"."act_hi_detail"'::regclass,
@@ -620,7 +688,6 @@ BEGIN
             '"public"."act_hi_ext_task_log"'::regclass,
             '"public"."act_hi_job_log"'::regclass,
             '"public"."act_hi_op_log"'::regclass,
-            '"public"."act_hi_identitylink"'::regclass,
             '"public"."act_hi_comment"'::regclass,
             '"public"."act_hi_attachment"'::regclass,
             '"public"."act_hi_dec_in"'::regclass,
@@ -642,15 +709,30 @@ BEGIN
             SELECT FROM "public"."act_hi_actinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
         IF EXISTS (
+            SELECT FROM "public"."act_hi_identitylink" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (
             SELECT FROM "public"."act_hi_taskinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_taskinst'
@@ -660,6 +742,8 @@ BEGIN
             SELECT FROM "public"."act_hi_varinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_varinst'
@@ -669,6 +753,8 @@ BEGIN
             SELECT FROM "public"."act_hi_detail" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_detail'
@@ -678,6 +764,8 @@ BEGIN
             SELECT FROM "public"."act_hi_incident" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
@@ -687,6 +775,8 @@ BEGIN
             SELECT FROM "public"."act_hi_ext_task_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_ext_task_log'
@@ -696,6 +786,8 @@ BEGIN
             SELECT FROM "public"."act_hi_job_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
@@ -705,24 +797,19 @@ BEGIN
             SELECT FROM "public"."act_hi_op_log" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_op_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
         IF EXISTS (
-            SELECT FROM "public"."act_hi_identitylink" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
             SELECT FROM "public"."act_hi_comment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_comment'
@@ -732,6 +819,8 @@ BEGIN
             SELECT FROM "public"."act_hi_attachment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_attachment'
@@ -741,6 +830,8 @@ BEGIN
             SELECT FROM "public"."act_hi_dec_in" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
@@ -750,6 +841,8 @@ BEGIN
             SELECT FROM "public"."act_hi_dec_out" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
@@ -759,6 +852,8 @@ BEGIN
             SELECT FROM "public"."act_hi_decinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
@@ -768,6 +863,8 @@ BEGIN
             SELECT FROM "public"."act_ge_bytearray" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
         ) THEN
@@ -778,6 +875,7 @@ BEGIN
             SELECT FROM "public"."act_ru_authorization" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_authorization'
@@ -787,6 +885,7 @@ BEGIN
             SELECT FROM "public"."act_hi_procinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ) THEN
@@ -808,7 +907,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batch(timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 75150743eb1c]';
+    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body ac2e0c87ca0f]';
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
@@ -842,55 +941,8 @@ BEGIN
             FROM "public"."act_hi_actinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_taskinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_varinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_detail" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_incident" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_ext_task_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_job_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_op_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -898,6 +950,71 @@ BEGIN
             FROM "public"."act_hi_identitylink" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_taskinst" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_varinst" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_detail" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_incident" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_ext_task_log" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_job_log" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+        ),
+        (
+            SELECT count(*)
+            FROM "public"."act_hi_op_log" AS t
+            WHERE t."removal_time_" >= p_from
+              AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -905,6 +1022,8 @@ BEGIN
             FROM "public"."act_hi_comment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -912,6 +1031,8 @@ BEGIN
             FROM "public"."act_hi_attachment" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -919,6 +1040,8 @@ BEGIN
             FROM "public"."act_hi_dec_in" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -926,6 +1049,8 @@ BEGIN
             FROM "public"."act_hi_dec_out" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -933,6 +1058,8 @@ BEGIN
             FROM "public"."act_hi_decinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -940,6 +1067,8 @@ BEGIN
             FROM "public"."act_ge_bytearray" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+              AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
         ),
@@ -948,6 +1077,7 @@ BEGIN
             FROM "public"."act_ru_authorization" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
         (
@@ -955,6 +1085,7 @@ BEGIN
             FROM "public"."act_hi_procinst" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
         ),
@@ -971,12 +1102,741 @@ BEGIN
     WHERE t."removal_time_" >= p_from
       AND t."removal_time_" < p_to
       AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
+      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
       AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
       AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body fc569fab0a0c]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 77a290e37b59]';
+
+-- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_next(
+    p_time   timestamp,
+    p_key    text,
+    p_cutoff timestamp,
+    p_limit  bigint,
+    OUT o_roots text[],
+    OUT o_last  timestamp
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    SELECT coalesce(array_agg(n.key ORDER BY n.due, n.key), '{}'), max(n.due)
+    INTO o_roots, o_last
+    FROM (
+        SELECT t."id_" AS key, t."removal_time_" AS due
+        FROM "public"."act_hi_procinst" AS t
+        WHERE t."removal_time_" >= p_time
+          AND (t."removal_time_" > p_time OR t."id_" > p_key)
+          AND t."removal_time_" < p_cutoff
+          AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
+        ORDER BY t."removal_time_", t."id_"
+        LIMIT p_limit
+    ) AS n;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_next(timestamp, text, timestamp, bigint) IS
+    'The next p_limit roots with a removal_time_ before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only; history_judge decides. [body bec4dd0c20ab]';
+
+-- history_judge: which of these families may go. A family is all rows that name the root, and goes when the
+-- removal_time_ of the root has come, whatever that of its other rows is.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(
+    p_roots  text[],
+    p_cutoff timestamp,
+    p_as_of  timestamptz,
+    p_lock   boolean,
+    OUT o_go           text[],
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_held text[];
+    v_tied text[] := '{}';  -- families with a row that something refers to
+    v_namers text[];  -- instances without a root, and what their rows name
+    v_named  text[];
+    v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
+BEGIN
+    -- Whoever changes a whole family changes its rows in act_hi_procinst too: he waits, or this batch gives way.
+    IF p_lock THEN
+        PERFORM
+        FROM "public"."act_hi_procinst" AS t
+        WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+        ORDER BY t."id_"
+        FOR UPDATE;
+    END IF;
+    v_held := ARRAY(
+        SELECT h.key::text
+        FROM windrow_camunda7.hold AS h
+        WHERE h.rule = 'history'
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+    v_tied := v_tied || ARRAY(
+        SELECT DISTINCT t."root_proc_inst_id_"
+        FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
+        WHERE t."root_proc_inst_id_" = ANY (p_roots)
+    );
+    v_tied := v_tied || ARRAY(
+        SELECT DISTINCT t."root_proc_inst_id_"
+        FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
+        WHERE t."root_proc_inst_id_" = ANY (p_roots)
+    );
+    v_tied := v_tied || ARRAY(
+        SELECT DISTINCT t."root_proc_inst_id_"
+        FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
+        WHERE t."root_proc_inst_id_" = ANY (p_roots)
+    );
+    -- Of instances without a root, what their rows name in act_ge_bytearray counts, too.
+    IF EXISTS (SELECT FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) THEN
+        SELECT array_agg(n.family), array_agg(n.key)
+        INTO v_namers, v_named
+        FROM (
+            SELECT m.id AS family, r."bytearray_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."bytearray_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."error_details_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."error_details_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."job_exception_stack_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."job_exception_stack_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."content_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."content_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."bytearray_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT m.id AS family, r."bytearray_id_" AS key
+            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+        ) AS n;
+        v_tied := v_tied || ARRAY(
+            SELECT DISTINCT n.family
+            FROM unnest(v_namers, v_named) AS n(family, key)
+            JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
+        );
+        v_tied := v_tied || ARRAY(
+            SELECT DISTINCT n.family
+            FROM unnest(v_namers, v_named) AS n(family, key)
+            JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
+        );
+        v_tied := v_tied || ARRAY(
+            SELECT DISTINCT n.family
+            FROM unnest(v_namers, v_named) AS n(family, key)
+            JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
+        );
+    END IF;
+    SELECT
+        coalesce(array_agg(f.key ORDER BY f.key) FILTER (WHERE f.reason IS NULL), '{}'),
+        coalesce(array_agg(f.key::text ORDER BY f.key) FILTER (WHERE f.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(f.reason ORDER BY f.key) FILTER (WHERE f.reason IS NOT NULL), '{}')
+    INTO o_go, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            coalesce(t."root_proc_inst_id_", t."id_") AS key,
+            CASE
+                -- A hold on any member keeps the whole family.
+                WHEN bool_or(t."id_" IN (SELECT unnest(v_held))) THEN 'HELD'
+                WHEN bool_or(t."end_time_" IS NULL) THEN 'NON_FINAL_MEMBER'
+                WHEN bool_or(t."end_time_" >= v_least) THEN 'RETENTION_NOT_REACHED'
+                WHEN coalesce(t."root_proc_inst_id_", t."id_") IN (SELECT unnest(v_tied)) THEN 'REFERENCED'
+            END AS reason
+        FROM "public"."act_hi_procinst" AS t
+        WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+        GROUP BY 1
+        -- While this batch waited for its locks, a root may have got a later time.
+        HAVING bool_or(coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AND t."removal_time_" < p_cutoff)
+    ) AS f;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_judge(text[], timestamp, timestamptz, boolean) IS
+    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of act_hi_procinst first. [body 6dacc59ced37]';
+
+-- history_families: one batch: whole families, found by their roots. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_families(
+    p_roots  text[],
+    p_cutoff timestamp,
+    p_as_of  timestamptz,
+    OUT o_families     bigint,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_go   text[];
+    v_all text[];  -- the instances of the families
+    v_lost boolean[];  -- by table, whether their rows may name no root
+    v_old text[];  -- those that name no root
+    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
+    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
+    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
+    v_rows bigint;
+BEGIN
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
+    END IF;
+
+    -- A hold that is being written waits for this batch, or this batch for it.
+    LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
+
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM windrow_camunda7.history_judge(p_roots, p_cutoff, p_as_of, true) AS j;
+
+    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
+    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
+    INTO v_all, v_old
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
+    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    v_lost := ARRAY[
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ];
+    IF v_lost[2] THEN
+        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    END IF;
+    IF v_lost[12] OR v_lost[13] THEN
+        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    END IF;
+    IF v_old <> '{}' THEN
+        v_adopted_15 := ARRAY(
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."error_details_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."error_details_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."job_exception_stack_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."job_exception_stack_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."content_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."content_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+        );
+        v_lost[15] := v_adopted_15 <> '{}';
+        NULL;
+    END IF;
+
+    -- act_hi_actinst: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_actinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := v_rows;
+    IF v_lost[1] THEN
+        DELETE FROM "public"."act_hi_actinst" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
+    END IF;
+
+    -- act_hi_identitylink: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_identitylink" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := v_rows;
+    IF v_lost[2] THEN
+        DELETE FROM "public"."act_hi_identitylink" AS t
+        WHERE t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
+    END IF;
+
+    -- act_hi_taskinst: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_taskinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := v_rows;
+    IF v_lost[3] THEN
+        DELETE FROM "public"."act_hi_taskinst" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
+    END IF;
+
+    -- act_hi_varinst: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_varinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[4] := v_rows;
+    IF v_lost[4] THEN
+        DELETE FROM "public"."act_hi_varinst" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
+    END IF;
+
+    -- act_hi_detail: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_detail" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[5] := v_rows;
+    IF v_lost[5] THEN
+        DELETE FROM "public"."act_hi_detail" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[5] := o_rows[5] + v_rows;
+    END IF;
+
+    -- act_hi_incident: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_incident" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[6] := v_rows;
+    IF v_lost[6] THEN
+        DELETE FROM "public"."act_hi_incident" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := o_rows[6] + v_rows;
+    END IF;
+
+    -- act_hi_ext_task_log: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_ext_task_log" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[7] := v_rows;
+    IF v_lost[7] THEN
+        DELETE FROM "public"."act_hi_ext_task_log" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
+    END IF;
+
+    -- act_hi_job_log: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_job_log" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[8] := v_rows;
+    IF v_lost[8] THEN
+        DELETE FROM "public"."act_hi_job_log" AS t
+        WHERE t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := o_rows[8] + v_rows;
+    END IF;
+
+    -- act_hi_op_log: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_op_log" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[9] := v_rows;
+    IF v_lost[9] THEN
+        DELETE FROM "public"."act_hi_op_log" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
+    END IF;
+
+    -- act_hi_comment: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_comment" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[10] := v_rows;
+    IF v_lost[10] THEN
+        DELETE FROM "public"."act_hi_comment" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := o_rows[10] + v_rows;
+    END IF;
+
+    -- act_hi_attachment: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_attachment" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[11] := v_rows;
+    IF v_lost[11] THEN
+        DELETE FROM "public"."act_hi_attachment" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
+    END IF;
+
+    -- act_hi_dec_in: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_dec_in" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[12] := v_rows;
+    IF v_lost[12] THEN
+        DELETE FROM "public"."act_hi_dec_in" AS t
+        WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := o_rows[12] + v_rows;
+    END IF;
+
+    -- act_hi_dec_out: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_dec_out" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[13] := v_rows;
+    IF v_lost[13] THEN
+        DELETE FROM "public"."act_hi_dec_out" AS t
+        WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
+    END IF;
+
+    -- act_hi_decinst: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_hi_decinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[14] := v_rows;
+    IF v_lost[14] THEN
+        DELETE FROM "public"."act_hi_decinst" AS t
+        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[14] := o_rows[14] + v_rows;
+    END IF;
+
+    -- act_ge_bytearray: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_ge_bytearray" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[15] := v_rows;
+    IF v_lost[15] THEN
+        DELETE FROM "public"."act_ge_bytearray" AS t
+        WHERE t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
+    END IF;
+
+    -- act_ru_authorization: rows of the families, whatever their own removal_time_.
+    DELETE FROM "public"."act_ru_authorization" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[16] := v_rows;
+
+    -- act_hi_procinst: the families themselves.
+    DELETE FROM "public"."act_hi_procinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[17] := v_rows;
+
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    IF EXISTS (
+        SELECT FROM pg_class AS c
+        WHERE c.oid IN (
+            '"public"."act_hi_actinst"'::regclass,
+            '"public"."act_hi_identitylink"'::regclass,
+            '"public"."act_hi_taskinst"'::regclass,
+            '"public"."act_hi_varinst"'::regclass,
+            '"public"."act_hi_detail"'::regclass,
+            '"public"."act_hi_incident"'::regclass,
+            '"public"."act_hi_ext_task_log"'::regclass,
+            '"public"."act_hi_job_log"'::regclass,
+            '"public"."act_hi_op_log"'::regclass,
+            '"public"."act_hi_comment"'::regclass,
+            '"public"."act_hi_attachment"'::regclass,
+            '"public"."act_hi_dec_in"'::regclass,
+            '"public"."act_hi_dec_out"'::regclass,
+            '"public"."act_hi_decinst"'::regclass,
+            '"public"."act_ge_bytearray"'::regclass,
+            '"public"."act_ru_authorization"'::regclass,
+            '"public"."act_hi_procinst"'::regclass,
+            '"public"."act_hi_batch"'::regclass
+        )
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
+          )
+    ) THEN
+        IF EXISTS (SELECT FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_taskinst'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_varinst'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_detail'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_ext_task_log'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_op_log'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_comment'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_attachment'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_authorization'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+        IF EXISTS (SELECT FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go)) THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_procinst'
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
+    END IF;
+
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_families(text[], timestamp, timestamptz) IS
+    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 74492f3713da]';
+
+-- history_families_count: what a batch would delete of these families. Reads only.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_families_count(
+    p_roots  text[],
+    p_cutoff timestamp,
+    p_as_of  timestamptz,
+    OUT o_families     bigint,
+    OUT o_roots        text[],
+    OUT o_oldest       timestamp,
+    OUT o_skip_keys    text[],
+    OUT o_skip_reasons text[],
+    OUT o_rows         bigint[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_go text[];
+    v_all text[];  -- the instances of the families
+    v_lost boolean[];  -- by table, whether their rows may name no root
+    v_old text[];  -- those that name no root
+    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
+    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
+    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
+BEGIN
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM windrow_camunda7.history_judge(p_roots, p_cutoff, p_as_of, false) AS j;
+    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
+    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
+    INTO v_all, v_old
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
+    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    v_lost := ARRAY[
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ];
+    IF v_lost[2] THEN
+        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    END IF;
+    IF v_lost[12] OR v_lost[13] THEN
+        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    END IF;
+    IF v_old <> '{}' THEN
+        v_adopted_15 := ARRAY(
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."error_details_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."error_details_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."job_exception_stack_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."job_exception_stack_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."content_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."content_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+        );
+        v_lost[15] := v_adopted_15 <> '{}';
+        NULL;
+    END IF;
+    o_rows := ARRAY[
+        (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[1] THEN (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[2] THEN (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[3] THEN (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[4] THEN (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[5] THEN (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[6] THEN (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[7] THEN (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[8] THEN (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[9] THEN (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[10] THEN (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[11] THEN (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[12] THEN (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[13] THEN (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[14] THEN (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[15] THEN (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)),
+        (SELECT count(*) FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go)),
+        0
+    ];
+    SELECT min(t."removal_time_"), coalesce((array_agg(t."id_" ORDER BY t."removal_time_", t."id_"))[1:10], '{}')
+    INTO o_oldest, o_roots
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."id_" = ANY (v_go);
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_families_count(text[], timestamp, timestamptz) IS
+    'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only. [body 7a5b282c4e4c]';
 
 -- history_undated: families that ended without a removal_time_; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_undated(p_as_of timestamptz, p_scope text)
@@ -989,12 +1849,13 @@ AS $windrow$
         SELECT DISTINCT coalesce(r."root_proc_inst_id_", r."id_")
         FROM "public"."act_hi_procinst" AS r
         WHERE (r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
+          AND (coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))
           AND r."end_time_" IS NOT NULL
         ORDER BY 1
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_undated(timestamptz, text) IS
-    'Families without a removal_time_, though they have ended. Reads only. [body bfbcbcb40904]';
+    'Families without a removal_time_, though they have ended. Reads only. [body 47b3a5ba29a4]';
 
 -- history_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_overdue(p_as_of timestamptz, p_limit bigint)
@@ -1015,7 +1876,7 @@ AS $windrow$
     ) AS o;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest removal_time_ was, and whether these are all. Reads only. [body 6690c9be4904]';
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest removal_time_ was, and whether these are all. Reads only. [body 8bc3ed489ffa]';
 
 -- history_strays: by table, rows that do not share the removal_time_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays()
@@ -1030,55 +1891,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_actinst" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_taskinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_taskinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_varinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_varinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_detail',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_detail" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_incident',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_incident" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_ext_task_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_ext_task_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_job_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_job_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    UNION ALL
-    SELECT
-        'act_hi_op_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_op_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_identitylink',
@@ -1086,6 +1900,71 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_identitylink" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_taskinst',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_taskinst" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_varinst',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_varinst" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_detail',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_detail" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_incident',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_incident" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_ext_task_log',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_ext_task_log" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_job_log',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_job_log" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    UNION ALL
+    SELECT
+        'act_hi_op_log',
+        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_op_log" AS t
+    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_comment',
@@ -1093,6 +1972,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_comment" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_attachment',
@@ -1100,6 +1981,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_attachment" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_dec_in',
@@ -1107,6 +1990,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_dec_in" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_dec_out',
@@ -1114,6 +1999,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_dec_out" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_hi_decinst',
@@ -1121,6 +2008,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_decinst" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
     UNION ALL
     SELECT
         'act_ge_bytearray',
@@ -1128,6 +2017,8 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_ge_bytearray" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
     UNION ALL
     SELECT
         'act_ru_authorization',
@@ -1135,6 +2026,7 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_ru_authorization" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
     UNION ALL
     SELECT
         'act_hi_procinst',
@@ -1142,6 +2034,7 @@ AS $windrow$
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_procinst" AS t
     LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
     UNION ALL
     SELECT
         'act_hi_batch',
@@ -1150,10 +2043,10 @@ AS $windrow$
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body f81df0d59043]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 4fd5f98aa386]';
 
 -- history_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
+-- A batch that fails is tried again, then halved down to one family, or the rows of one instant, which are recorded and passed over.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_step(p_run bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1165,11 +2058,13 @@ DECLARE
     v_run      windrow_camunda7.run%ROWTYPE;
     v_progress windrow_camunda7.run_rule%ROWTYPE;
     v_batch    record;
-    v_take     bigint;  -- rows of one table; 0: those of one instant
+    v_roots    text[];  -- families to look at; NULL: what belongs to none, by windows
+    v_most     bigint;
+    v_take     bigint;  -- families, or rows of one table; 0: those of one instant
     v_families bigint;
     v_from     timestamp;
     v_to       timestamp;
-    v_instant  boolean;  -- the window cannot be halved any more
+    v_instant  boolean;  -- the batch cannot be halved any more
     v_sqlstate text;
     v_message  text;
     v_busy     boolean := false;
@@ -1197,32 +2092,65 @@ BEGIN
     IF v_families <= 0 THEN
         RETURN 'run_families reached';
     END IF;
-    v_take := least(v_progress.batch_families, windrow_camunda7.setting_of('history', 'batch_rows'));
+    v_most := windrow_camunda7.setting_of('history', CASE WHEN v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL THEN 'batch_families' ELSE 'batch_rows' END);
+    v_take := least(v_progress.batch_families, v_most);
 
     -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(780505254, 2);
+        PERFORM windrow_camunda7.take_tables(p_run);
+        LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_camunda7.look_again(p_run);
 
-    SELECT w.o_from, w.o_to
-    INTO v_from, v_to
-    FROM windrow_camunda7.history_window(
-        coalesce(v_progress.cursor_time, '4714-11-24 00:00:00 BC')::timestamp,
-        windrow_camunda7.history_cutoff(v_run.as_of, windrow_camunda7.seconds(v_run.options ->> 'retention')),
-        v_take,
-        v_families,
-        v_progress.cursor_key::bigint[]
-    ) AS w;
-    IF v_from IS NULL THEN
-        RETURN 'nothing left';
+    -- Families first. The cursor has a key as long as there are some.
+    IF v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL THEN
+        SELECT n.o_roots, n.o_last
+        INTO v_roots, v_to
+        FROM windrow_camunda7.history_next(
+            coalesce(v_progress.cursor_time, '4714-11-24 00:00:00 BC')::timestamp,
+            coalesce(v_progress.cursor_key, '')::text,
+            windrow_camunda7.history_cutoff(v_run.as_of, windrow_camunda7.seconds(v_run.options ->> 'retention')),
+            least(v_take, v_families)
+        ) AS n;
+        v_take := cardinality(v_roots);
+        IF v_take = 0 THEN
+            UPDATE windrow_camunda7.run_rule AS r
+            SET batch_families = windrow_camunda7.setting_of('history', 'batch_rows'),
+                halving = false,
+                cursor_time = '4714-11-24 00:00:00 BC',
+                cursor_key = NULL,
+                updated_at = clock_timestamp()
+            WHERE r.run_id = p_run
+              AND r.rule = 'history';
+            RETURN 'more';
+        END IF;
+        v_instant := v_take = 1;
+    ELSE
+        SELECT w.o_from, w.o_to
+        INTO v_from, v_to
+        FROM windrow_camunda7.history_window(
+            v_progress.cursor_time::timestamp,
+            windrow_camunda7.history_cutoff(v_run.as_of, windrow_camunda7.seconds(v_run.options ->> 'retention')),
+            v_take,
+            v_families,
+            NULL
+        ) AS w;
+        IF v_from IS NULL THEN
+            RETURN 'nothing left';
+        END IF;
+        v_instant := v_to <= v_from + interval '1 microsecond';
     END IF;
-    v_instant := v_to <= v_from + interval '1 microsecond';
 
     BEGIN
-        SELECT * INTO v_batch FROM windrow_camunda7.history_batch(v_from, v_to, v_run.as_of);
+        IF v_roots IS NOT NULL THEN
+            SELECT * INTO v_batch FROM windrow_camunda7.history_families(v_roots, windrow_camunda7.history_cutoff(v_run.as_of, windrow_camunda7.seconds(v_run.options ->> 'retention')), v_run.as_of);
+        ELSE
+            SELECT * INTO v_batch FROM windrow_camunda7.history_batch(v_from, v_to, v_run.as_of);
+        END IF;
+        PERFORM windrow_camunda7.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -1237,8 +2165,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1265,7 +2193,7 @@ BEGIN
     END IF;
     IF v_sqlstate IS NOT NULL THEN
         INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'history', v_from::text, v_sqlstate, v_message)
+        VALUES (p_run, 'history', coalesce(v_roots[1]::text, v_from::text), v_sqlstate, v_message)
         ON CONFLICT (run_id, rule, key) DO NOTHING;
         SELECT
             0::bigint AS o_families, f.keys AS o_skip_keys,
@@ -1273,12 +2201,13 @@ BEGIN
             ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[] AS o_rows
         INTO v_batch
         FROM (
-            SELECT coalesce(array_agg(k.key ORDER BY k.key), ARRAY[v_from::text]) AS keys
+            SELECT coalesce(v_roots::text[], array_agg(k.key ORDER BY k.key), ARRAY[v_from::text]) AS keys
             FROM (
                 SELECT DISTINCT (coalesce(r."root_proc_inst_id_", r."id_"))::text AS key
                 FROM "public"."act_hi_procinst" AS r
                 WHERE r."removal_time_" >= v_from
                   AND r."removal_time_" < v_to
+                  AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
             ) AS k
         ) AS f;
     END IF;
@@ -1295,11 +2224,11 @@ BEGIN
         retries_in_row = 0,
         batch_families = CASE
             WHEN r.halving AND NOT v_instant THEN v_take / 2
-            ELSE least(greatest(v_take * 2, 1), windrow_camunda7.setting_of('history', 'batch_rows'))
+            ELSE least(greatest(v_take * 2, 1), v_most)
         END,
         halving = r.halving AND NOT v_instant,
         cursor_time = v_to::text,
-        cursor_key = ((extract(epoch FROM v_to - v_from) * 1000000)::bigint || v_batch.o_rows)::text,
+        cursor_key = v_roots[cardinality(v_roots)]::text,
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND r.rule = 'history';
@@ -1310,7 +2239,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 780916f90560]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 629fe609c874]';
 
 -- history_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_purge(p_run bigint, p_key text)
@@ -1323,6 +2252,13 @@ AS $windrow$
 DECLARE
     v_run      windrow_camunda7.run%ROWTYPE;
     v_key      text := p_key::text;
+    v_go       text[] := ARRAY[v_key];
+    v_all text[];  -- the instances of the families
+    v_lost boolean[];  -- by table, whether their rows may name no root
+    v_old text[];  -- those that name no root
+    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
+    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
+    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
     v_rows     bigint[] := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
     v_deleted  bigint;
     v_skipped  text;
@@ -1339,8 +2275,84 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(780505254, 2);
+        PERFORM windrow_camunda7.take_tables(p_run);
+        PERFORM windrow_camunda7.look_again(p_run);
+        LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
         PERFORM FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
+        -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
+        SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
+        INTO v_all, v_old
+        FROM "public"."act_hi_procinst" AS t
+        WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
+        -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+        v_lost := ARRAY[
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+            NULL,
+            NULL,
+            NULL,
+            NULL
+        ];
+        IF v_lost[2] THEN
+            v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+        END IF;
+        IF v_lost[12] OR v_lost[13] THEN
+            v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+        END IF;
+        IF v_old <> '{}' THEN
+            v_adopted_15 := ARRAY(
+                SELECT r."bytearray_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+                WHERE r."bytearray_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."bytearray_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+                WHERE r."bytearray_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."error_details_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+                WHERE r."error_details_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."job_exception_stack_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+                WHERE r."job_exception_stack_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."content_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+                WHERE r."content_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."bytearray_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+                JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+                WHERE r."bytearray_id_" IS NOT NULL
+                UNION ALL
+                SELECT r."bytearray_id_"
+                FROM unnest(v_old) AS m(id)
+                JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+                JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+                WHERE r."bytearray_id_" IS NOT NULL
+            );
+            v_lost[15] := v_adopted_15 <> '{}';
+            NULL;
+        END IF;
         v_skipped := CASE
             WHEN NOT EXISTS (
                 SELECT FROM "public"."act_hi_procinst" AS t
@@ -1361,78 +2373,78 @@ BEGIN
             WHEN EXISTS (
                 SELECT FROM "public"."act_ge_bytearray" AS t
                 JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key
+                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
             ) THEN 'REFERENCED'
             WHEN EXISTS (
                 SELECT FROM "public"."act_ge_bytearray" AS t
                 JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key
+                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
             ) THEN 'REFERENCED'
             WHEN EXISTS (
                 SELECT FROM "public"."act_ge_bytearray" AS t
                 JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key
+                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
             ) THEN 'REFERENCED'
         END;
         IF v_skipped IS NULL THEN
             DELETE FROM "public"."act_hi_actinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[1] := v_deleted;
-            DELETE FROM "public"."act_hi_taskinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_identitylink" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[2] := v_deleted;
-            DELETE FROM "public"."act_hi_varinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_taskinst" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[3] := v_deleted;
-            DELETE FROM "public"."act_hi_detail" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_varinst" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[4] := v_deleted;
-            DELETE FROM "public"."act_hi_incident" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_detail" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[5] := v_deleted;
-            DELETE FROM "public"."act_hi_ext_task_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_incident" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[6] := v_deleted;
-            DELETE FROM "public"."act_hi_job_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_ext_task_log" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[7] := v_deleted;
-            DELETE FROM "public"."act_hi_op_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_job_log" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[8] := v_deleted;
-            DELETE FROM "public"."act_hi_identitylink" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            DELETE FROM "public"."act_hi_op_log" AS t
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[9] := v_deleted;
             DELETE FROM "public"."act_hi_comment" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[10] := v_deleted;
             DELETE FROM "public"."act_hi_attachment" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[11] := v_deleted;
             DELETE FROM "public"."act_hi_dec_in" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[12] := v_deleted;
             DELETE FROM "public"."act_hi_dec_out" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[13] := v_deleted;
             DELETE FROM "public"."act_hi_decinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[14] := v_deleted;
             DELETE FROM "public"."act_ge_bytearray" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
+            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL);
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
             v_rows[15] := v_deleted;
             DELETE FROM "public"."act_ru_authorization" AS t
@@ -1445,6 +2457,7 @@ BEGIN
             v_rows[17] := v_deleted;
             SET CONSTRAINTS ALL IMMEDIATE;
         END IF;
+        PERFORM windrow_camunda7.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -1485,9 +2498,9 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. Answers NULL or the reason why it stays. [body 260d7583d47b]';
+    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. Answers NULL or the reason why it stays. [body 34c0785a28f3]';
 
--- history_preview: the windows of a run, counted but not locked and not deleted.
+-- history_preview: the batches of a run, counted but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_preview(p_options jsonb, p_as_of timestamptz)
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1496,11 +2509,13 @@ SET row_security = off
 SET datestyle = 'ISO, YMD'
 AS $windrow$
 DECLARE
+    v_by_family boolean := true;  -- families first, then what belongs to none
+    v_key       text := '';
+    v_next      record;
     v_batch     bigint := windrow_camunda7.setting_of('history', 'batch_rows');
     v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_camunda7.setting_of('history', 'run_families'));
     v_cutoff    timestamp := windrow_camunda7.history_cutoff(p_as_of, windrow_camunda7.seconds(p_options ->> 'retention'));
     v_from      timestamp := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
-    v_last      bigint[];
     v_window    record;
     v_counted   record;
     v_families  bigint := 0;
@@ -1520,15 +2535,29 @@ BEGIN
     v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_camunda7.history_undated(p_as_of, NULL)::text[] END;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
-        SELECT * INTO v_window FROM windrow_camunda7.history_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
-        EXIT WHEN v_window.o_from IS NULL;
+        IF v_by_family THEN
+            SELECT * INTO v_next FROM windrow_camunda7.history_next(v_from, v_key, v_cutoff, least(windrow_camunda7.setting_of('history', 'batch_families'), greatest(v_limit - v_families, 1)));
+            v_by_family := v_next.o_roots <> '{}';
+            IF NOT v_by_family THEN
+                v_from := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
+                CONTINUE;
+            END IF;
+        ELSE
+            SELECT * INTO v_window FROM windrow_camunda7.history_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), NULL);
+            EXIT WHEN v_window.o_from IS NULL;
+        END IF;
         IF v_families >= v_limit THEN
             v_more := true;
             EXIT;
         END IF;
-        SELECT * INTO v_counted FROM windrow_camunda7.history_count(v_window.o_from, v_window.o_to, p_as_of);
-        v_from := v_window.o_to;
-        v_last := (extract(epoch FROM v_window.o_to - v_window.o_from) * 1000000)::bigint || v_counted.o_rows;
+        IF v_by_family THEN
+            SELECT * INTO v_counted FROM windrow_camunda7.history_families_count(v_next.o_roots, v_cutoff, p_as_of);
+            v_from := v_next.o_last;
+            v_key := v_next.o_roots[cardinality(v_next.o_roots)];
+        ELSE
+            SELECT * INTO v_counted FROM windrow_camunda7.history_count(v_window.o_from, v_window.o_to, p_as_of);
+            v_from := v_window.o_to;
+        END IF;
         v_batches := v_batches + 1;
         v_families := v_families + v_counted.o_families;
         v_rows := ARRAY(
@@ -1572,14 +2601,14 @@ BEGIN
             FROM (
                 VALUES
                     ('act_hi_actinst', 1),
-                    ('act_hi_taskinst', 2),
-                    ('act_hi_varinst', 3),
-                    ('act_hi_detail', 4),
-                    ('act_hi_incident', 5),
-                    ('act_hi_ext_task_log', 6),
-                    ('act_hi_job_log', 7),
-                    ('act_hi_op_log', 8),
-                    ('act_hi_identitylink', 9),
+                    ('act_hi_identitylink', 2),
+                    ('act_hi_taskinst', 3),
+                    ('act_hi_varinst', 4),
+                    ('act_hi_detail', 5),
+                    ('act_hi_incident', 6),
+                    ('act_hi_ext_task_log', 7),
+                    ('act_hi_job_log', 8),
+                    ('act_hi_op_log', 9),
                     ('act_hi_comment', 10),
                     ('act_hi_attachment', 11),
                     ('act_hi_dec_in', 12),
@@ -1604,4 +2633,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body ad28a20bbe0c]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 4f8933c57ca3]';
+RESET ROLE;

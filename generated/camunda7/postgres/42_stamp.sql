@@ -3,12 +3,9 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_camunda7_owner";
 
 -- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
-ALTER TABLE windrow_camunda7.run
-    DROP CONSTRAINT IF EXISTS run_trigger_check;
-ALTER TABLE windrow_camunda7.run
-    ADD CONSTRAINT run_trigger_check CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
 CREATE TABLE IF NOT EXISTS windrow_camunda7.run_stamp (
     run_id         bigint      NOT NULL,
     rule           text        NOT NULL,
@@ -61,12 +58,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = format('The option of is the last part of one of these: %s.', array_to_string(v_others, ', '));
     END IF;
     IF p_options ? 'to' THEN
-        -- PostgreSQL would take words such as tomorrow, too.
-        BEGIN
-            v_to := CASE WHEN p_options ->> 'to' ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)' THEN (p_options ->> 'to')::timestamptz END;
-        EXCEPTION WHEN OTHERS THEN
-            v_to := NULL;
-        END;
+        v_to := windrow_camunda7.instant_of(p_options ->> 'to');
         -- Whole seconds of four-digit years: what every server stores alike.
         IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR v_to <> date_trunc('second', v_to) THEN
             RAISE EXCEPTION 'to is not an instant in whole seconds: %', quote_nullable(p_options ->> 'to')
@@ -114,7 +106,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.check_stamp_options(jsonb) IS
-    'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body 8cafb44fd6f7]';
+    'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body adb1ded35c01]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -192,7 +184,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_procinst; o_last is NULL where there are no more. Reads only. [body 517129e246b8]';
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_procinst; o_last is NULL where there are no more. Reads only. [body 6dbeaa047fc1]';
 
 -- history_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_batch(
@@ -298,6 +290,23 @@ BEGIN
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_actinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_actinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_actinst" AS t
@@ -310,167 +319,6 @@ BEGIN
     END IF;
     o_rows[1] := v_rows;
 
-    -- act_hi_taskinst
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[2] := v_rows;
-
-    -- act_hi_varinst
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[3] := v_rows;
-
-    -- act_hi_detail
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[4] := v_rows;
-
-    -- act_hi_incident
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[5] := v_rows;
-
-    -- act_hi_ext_task_log
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[6] := v_rows;
-
-    -- act_hi_job_log
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."process_instance_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[7] := v_rows;
-
-    -- act_hi_op_log
-    v_rows := 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
-    END IF;
-    o_rows[8] := v_rows;
-
     -- act_hi_identitylink
     v_rows := 0;
     IF v_family THEN
@@ -479,6 +327,25 @@ BEGIN
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows that name one of the instance in act_hi_taskinst.
+        UPDATE "public"."act_hi_identitylink" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows that name one of one below it in act_hi_taskinst.
+        UPDATE "public"."act_hi_identitylink" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = m."id_"
+        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
@@ -493,6 +360,286 @@ BEGIN
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
     END IF;
+    o_rows[2] := v_rows;
+
+    -- act_hi_taskinst
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_taskinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_taskinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_taskinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_taskinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[3] := v_rows;
+
+    -- act_hi_varinst
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_varinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_varinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_varinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_varinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[4] := v_rows;
+
+    -- act_hi_detail
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_detail" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_detail" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_detail" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_detail" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[5] := v_rows;
+
+    -- act_hi_incident
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_incident" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_incident" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_incident" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_incident" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[6] := v_rows;
+
+    -- act_hi_ext_task_log
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_ext_task_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_ext_task_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_ext_task_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_ext_task_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[7] := v_rows;
+
+    -- act_hi_job_log
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_job_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_job_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_job_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."process_instance_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_job_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."process_instance_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
+    o_rows[8] := v_rows;
+
+    -- act_hi_op_log
+    v_rows := 0;
+    IF v_family THEN
+        -- The rows of the family.
+        UPDATE "public"."act_hi_op_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_op_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_op_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    ELSE
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_op_log" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+    END IF;
     o_rows[9] := v_rows;
 
     -- act_hi_comment
@@ -503,6 +650,23 @@ BEGIN
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_comment" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_comment" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
@@ -529,6 +693,23 @@ BEGIN
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_attachment" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_attachment" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_attachment" AS t
@@ -549,6 +730,25 @@ BEGIN
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows that name one of the instance in act_hi_decinst.
+        UPDATE "public"."act_hi_dec_in" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows that name one of one below it in act_hi_decinst.
+        UPDATE "public"."act_hi_dec_in" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
@@ -576,6 +776,25 @@ BEGIN
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
+        -- The rows that name one of the instance in act_hi_decinst.
+        UPDATE "public"."act_hi_dec_out" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows that name one of one below it in act_hi_decinst.
+        UPDATE "public"."act_hi_dec_out" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
     ELSE
         -- The rows that name one of the instance in act_hi_decinst.
         UPDATE "public"."act_hi_dec_out" AS t
@@ -597,6 +816,23 @@ BEGIN
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         WHERE t."root_proc_inst_id_" = w.id
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of the instance.
+        UPDATE "public"."act_hi_decinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- The rows of one below it.
+        UPDATE "public"."act_hi_decinst" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         v_rows := v_rows + v_changed;
@@ -682,6 +918,143 @@ BEGIN
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_out" AS r ON r."root_proc_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_varinst.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_detail.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_ext_task_log.error_details_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
+        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
+        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_attachment.content_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
+        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_in.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_out.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_varinst.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_detail.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_ext_task_log.error_details_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m."id_"
+        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m."id_"
+        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_attachment.content_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m."id_"
+        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_in.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+          AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        v_rows := v_rows + v_changed;
+        -- What these rows name in act_hi_dec_out.bytearray_id_.
+        UPDATE "public"."act_ge_bytearray" AS t
+        SET "removal_time_" = w.due
+        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
+        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
         WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
           AND t."removal_time_" IS DISTINCT FROM w.due;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -805,7 +1178,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_procinst first. No transaction control; history_stamp_step calls it. [body f3de6ff5999f]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_procinst first. No transaction control; history_stamp_step calls it. [body 6c90fcb2c24b]';
 
 -- history_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
@@ -865,8 +1238,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -923,7 +1296,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body f4b6a9e54b52]';
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body c0bfb5d327dd]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -976,7 +1349,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_batch; o_last is NULL where there are no more. Reads only. [body f0dd95c1bfba]';
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_batch; o_last is NULL where there are no more. Reads only. [body f0c2f96e7935]';
 
 -- history_batches_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_batch(
@@ -1168,7 +1541,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; history_batches_stamp_step calls it. [body e1a3403f639d]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; history_batches_stamp_step calls it. [body cb3532254c39]';
 
 -- history_batches_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
@@ -1228,8 +1601,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1286,7 +1659,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body 4e4c863e324a]';
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body ed279756df21]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -1368,7 +1741,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_decinst; o_last is NULL where there are no more. Reads only. [body 9c699bad2377]';
+    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_decinst; o_last is NULL where there are no more. Reads only. [body 0d3ada4e854b]';
 
 -- history_decisions_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_batch(
@@ -1623,7 +1996,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; history_decisions_stamp_step calls it. [body f6d906796042]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; history_decisions_stamp_step calls it. [body a37f38cd14d8]';
 
 -- history_decisions_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
@@ -1683,8 +2056,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -1741,7 +2114,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body 094dc1e989cb]';
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body f6857d4cab49]';
 
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
@@ -1760,7 +2133,8 @@ BEGIN
     END IF;
 
     -- One stamp at a time. Runs and purges may go on beside it.
-    IF NOT pg_try_advisory_xact_lock(780505254, 3) THEN
+    PERFORM FROM windrow_camunda7.turn AS t WHERE t.name = 'stamp' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another stamp is starting';
         RETURN;
     END IF;
@@ -1791,6 +2165,7 @@ BEGIN
         SELECT CASE o_rule || coalesce('.' || (p_options ->> 'of'), '')
             WHEN 'history' THEN ARRAY[
                 'act_hi_actinst',
+                'act_hi_identitylink',
                 'act_hi_taskinst',
                 'act_hi_varinst',
                 'act_hi_detail',
@@ -1798,7 +2173,6 @@ BEGIN
                 'act_hi_ext_task_log',
                 'act_hi_job_log',
                 'act_hi_op_log',
-                'act_hi_identitylink',
                 'act_hi_comment',
                 'act_hi_attachment',
                 'act_hi_dec_in',
@@ -1826,12 +2200,11 @@ BEGIN
     -- What tells the stamp from all others.
     o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock(780505254, (16 + o_run % 1000000000)::integer);
+    PERFORM windrow_camunda7.take_lock();
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_begin(jsonb) IS
-    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 90e68bc062e3]';
+    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 047f740dd5ac]';
 
 -- stamp_end: closes the ledger of a stamp.
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_end(p_run bigint, p_reason text)
@@ -1856,7 +2229,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_end(bigint, text) IS
-    'Closes stamp p_run: status and reason. Answers stamp_result(). [body fa92f788fbf1]';
+    'Closes stamp p_run: status and reason. Answers stamp_result(). [body 1d68cc532626]';
 
 -- stamp_result: one stamp of the ledger as a document, in the form of run_result().
 CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_result(p_run bigint)
@@ -1923,7 +2296,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.stamp_result(bigint) IS
-    'One stamp of the ledger as a JSON document: rows are those that were changed. Example: SELECT windrow_camunda7.stamp_result(1); [body be02d851b40e]';
+    'One stamp of the ledger as a JSON document: rows are those that were changed. Example: SELECT windrow_camunda7.stamp_result(1); [body 87e515154247]';
 
 -- stamp: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_camunda7.stamp(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -1939,6 +2312,7 @@ BEGIN
     -- Whatever the session prefers: what others have written must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_camunda7.check_caller(current_user, false);
     SELECT b.o_run, b.o_rule, b.o_refused INTO v_run, v_rule, v_refused FROM windrow_camunda7.stamp_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -1954,6 +2328,7 @@ BEGIN
                 WHEN v_rule OPERATOR(pg_catalog.=) 'history.batches' THEN windrow_camunda7.history_batches_stamp_step(v_run)
                 WHEN v_rule OPERATOR(pg_catalog.=) 'history.decisions' THEN windrow_camunda7.history_decisions_stamp_step(v_run)
             END;
+            PERFORM windrow_camunda7.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_state := 'cancelled';
@@ -1980,4 +2355,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body f86456de29d2]';
+    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 81eb835a5798]';
+RESET ROLE;

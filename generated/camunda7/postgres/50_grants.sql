@@ -4,82 +4,106 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
--- owner: holds the rights on the application's tables; nobody logs in as it.
--- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
--- auditor: previews, reads the ledger and the metrics.
-DO $windrow$
-DECLARE
-    v_role text;
-BEGIN
-    FOREACH v_role IN ARRAY ARRAY['windrow_camunda7_owner', 'windrow_camunda7_operator', 'windrow_camunda7_auditor'] LOOP
-        IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
-        END IF;
-    END LOOP;
-END
-$windrow$;
 GRANT windrow_camunda7_auditor TO windrow_camunda7_operator;
 
--- What the definer functions need, and no more: UPDATE on one column is what FOR UPDATE asks for.
-GRANT USAGE ON SCHEMA "public" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_ge_bytearray" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_actinst" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_attachment" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_batch" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_comment" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_dec_in" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_dec_out" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_decinst" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_detail" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_ext_task_log" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_identitylink" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_incident" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_job_log" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_op_log" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_procinst" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_taskinst" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_varinst" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_ru_authorization" TO windrow_camunda7_owner;
-GRANT SELECT, DELETE ON "public"."act_ru_task_meter_log" TO windrow_camunda7_owner;
-GRANT SELECT ON "public"."act_ru_variable" TO windrow_camunda7_owner;
-GRANT SELECT ON "public"."act_ru_job" TO windrow_camunda7_owner;
-GRANT SELECT ON "public"."act_ru_ext_task" TO windrow_camunda7_owner;
-GRANT SELECT ON "public"."act_re_decision_def" TO windrow_camunda7_owner;
-GRANT SELECT ON "public"."act_re_procdef" TO windrow_camunda7_owner;
-GRANT UPDATE ("id_") ON "public"."act_hi_procinst" TO windrow_camunda7_owner;
-GRANT UPDATE ("id_") ON "public"."act_ru_task_meter_log" TO windrow_camunda7_owner;
-
--- The control schema belongs to the owner role, so that its definer functions run with these rights only.
+-- What the definer functions need of the application, and no more: UPDATE on one column is what FOR UPDATE asks for. What an
+-- earlier state of the spec needed is taken back, in one transaction with what this one needs.
 DO $windrow$
 DECLARE
-    v_object record;
+    v_right record;
 BEGIN
-    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
-    IF NOT pg_catalog.pg_has_role(current_user, 'windrow_camunda7_owner', 'USAGE') THEN
-        EXECUTE format('GRANT windrow_camunda7_owner TO %I', current_user);
-    END IF;
-    EXECUTE format('GRANT CREATE ON DATABASE %I TO windrow_camunda7_owner', current_database());
-    ALTER SCHEMA windrow_camunda7 OWNER TO windrow_camunda7_owner;
-    EXECUTE format('REVOKE CREATE ON DATABASE %I FROM windrow_camunda7_owner', current_database());
-    FOR v_object IN
-        SELECT c.relname, c.relkind
-        FROM pg_catalog.pg_class AS c
-        WHERE c.relnamespace = 'windrow_camunda7'::pg_catalog.regnamespace
-          AND c.relkind IN ('r', 'v')
-        ORDER BY c.relname
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_right IN
+        SELECT DISTINCT format('ALL (%I) ON %s', t.attname, t.attrelid::regclass) AS told
+        FROM pg_attribute AS t
+        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        WHERE a.grantee = 'windrow_camunda7_owner'::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+        WHERE c.relnamespace <> 'windrow_camunda7'::regnamespace
+          AND a.grantee = 'windrow_camunda7_owner'::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        WHERE n.nspname <> 'windrow_camunda7'
+          AND a.grantee = 'windrow_camunda7_owner'::regrole
     LOOP
-        EXECUTE format('ALTER %s windrow_camunda7.%I OWNER TO windrow_camunda7_owner', CASE v_object.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END, v_object.relname);
+        EXECUTE format('REVOKE %s FROM "windrow_camunda7_owner"', v_right.told);
     END LOOP;
-    FOR v_object IN
-        SELECT p.oid::pg_catalog.regprocedure AS signature
-        FROM pg_catalog.pg_proc AS p
-        WHERE p.pronamespace = 'windrow_camunda7'::pg_catalog.regnamespace
-        ORDER BY p.proname
-    LOOP
-        EXECUTE format('ALTER ROUTINE %s OWNER TO windrow_camunda7_owner', v_object.signature);
-    END LOOP;
+
+    GRANT USAGE ON SCHEMA "public" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_ge_bytearray" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_actinst" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_attachment" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_batch" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_comment" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_dec_in" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_dec_out" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_decinst" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_detail" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_ext_task_log" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_identitylink" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_incident" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_job_log" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_op_log" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_procinst" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_taskinst" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_hi_varinst" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE, UPDATE ("removal_time_") ON "public"."act_ru_authorization" TO "windrow_camunda7_owner";
+    GRANT SELECT, DELETE ON "public"."act_ru_task_meter_log" TO "windrow_camunda7_owner";
+    GRANT SELECT ON "public"."act_ru_variable" TO "windrow_camunda7_owner";
+    GRANT SELECT ON "public"."act_ru_job" TO "windrow_camunda7_owner";
+    GRANT SELECT ON "public"."act_ru_ext_task" TO "windrow_camunda7_owner";
+    GRANT SELECT ON "public"."act_re_decision_def" TO "windrow_camunda7_owner";
+    GRANT SELECT ON "public"."act_re_procdef" TO "windrow_camunda7_owner";
+    GRANT UPDATE ("id_") ON "public"."act_hi_procinst" TO "windrow_camunda7_owner";
+    GRANT UPDATE ("id_") ON "public"."act_ru_task_meter_log" TO "windrow_camunda7_owner";
 END
 $windrow$;
+-- An earlier state of the spec had runs wait for replicas or for the load. Roles belong to all databases of the server.
+DO $windrow$
+BEGIN
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_auth_members AS a
+        WHERE a.roleid = 'pg_read_all_stats'::pg_catalog.regrole
+          AND a.member = 'windrow_camunda7_owner'::pg_catalog.regrole
+          AND NOT EXISTS (
+              SELECT FROM pg_catalog.pg_shdepend AS d
+              WHERE d.refobjid = a.member
+                AND d.dbid NOT IN (SELECT 0::pg_catalog.oid UNION ALL SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+          )
+    ) THEN
+        REVOKE pg_read_all_stats FROM "windrow_camunda7_owner";
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'the spec no longer needs it: someone may REVOKE pg_read_all_stats FROM "windrow_camunda7_owner"';
+END
+$windrow$;
+
+-- server_identity() knows a copy in another folder by the place of the data, which is for those to see who may read all settings.
+DO $windrow$
+BEGIN
+    IF NOT pg_catalog.pg_has_role('windrow_camunda7_owner', 'pg_read_all_settings', 'USAGE') THEN
+        GRANT pg_read_all_settings TO "windrow_camunda7_owner";
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO "windrow_camunda7_owner", and arms again';
+END
+$windrow$;
+-- Who was armed by what an earlier version looked at stays so.
+UPDATE windrow_camunda7.control AS c
+SET server_identity = windrow_camunda7.server_identity()
+WHERE c.server_identity OPERATOR(pg_catalog.=) (
+    SELECT pg_catalog.format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), pg_catalog.current_setting('port'), d.oid, d.datname)
+    FROM pg_catalog.pg_control_system() AS s
+    CROSS JOIN pg_catalog.pg_control_checkpoint() AS k
+    CROSS JOIN pg_catalog.pg_control_recovery() AS r
+    CROSS JOIN pg_catalog.pg_database AS d
+    WHERE d.datname = pg_catalog.current_database()
+);
 
 -- Nobody else may call anything.
 REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_camunda7 FROM PUBLIC;
@@ -99,6 +123,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.history_overdue TO windrow_camunda7_au
 GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_overdue TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.check_caller TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_begin TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_end TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.count_backlog TO windrow_camunda7_operator;
@@ -121,6 +146,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.release_hold TO windrow_camunda7_opera
 GRANT EXECUTE ON ROUTINE windrow_camunda7.set_setting TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.set_windows TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.claim_artifacts TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.named_artifacts TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.finish_artifact TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_step TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_purge TO windrow_camunda7_operator;
@@ -132,3 +158,35 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_end TO windrow_camunda7_operator
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_stamp_step TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_batches_stamp_step TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.history_decisions_stamp_step TO windrow_camunda7_operator;
+-- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
+DO $windrow$
+DECLARE
+    v_check record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_check IN
+        SELECT
+            k.conname,
+            k.conrelid::regclass AS class,
+            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''), format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
+        FROM pg_constraint AS k
+        WHERE k.connamespace = 'windrow_camunda7'::regnamespace
+          AND k.contype = 'c'
+          AND k.conrelid <> 0
+          AND k.conname = ANY (ARRAY['control_only_row_check', 'policy_history', 'policy_task_metrics', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check']::name[])
+    LOOP
+        EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', v_check.conname, v_check.class, v_check.says);
+    END LOOP;
+END
+$windrow$;
+
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+INSERT INTO windrow_camunda7.catalog_state AS s (run_id, state)
+SELECT 0, windrow_camunda7.catalog_now()
+FROM windrow_camunda7.control AS c
+WHERE c.armed
+  AND c.server_identity = windrow_camunda7.server_identity()
+ON CONFLICT (run_id) DO UPDATE
+SET state = excluded.state,
+    taken_at = excluded.taken_at
+WHERE s.state <> excluded.state;

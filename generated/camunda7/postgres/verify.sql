@@ -140,6 +140,8 @@ ORDER BY o.edge;
 SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
 FROM (
     VALUES
+        ('act_hi_dec_in', 'windrow_act_hi_dec_in_bytearray_id_'),
+        ('act_hi_dec_out', 'windrow_act_hi_dec_out_bytearray_id_'),
         ('act_hi_incident', 'windrow_act_hi_incident_job_def_id_')
 ) AS n(table_name, index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace

@@ -6,6 +6,63 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION time_zone = '+00:00',
     SESSION lock_wait_timeout = 5;
 
+-- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
+-- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
+SET @windrow_statement = COALESCE(
+    (
+        SELECT CONCAT('DO `refused: ', REPLACE(CONCAT(c.object, ' ', c.problem), '`', ''), '`')
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+                -- take any other for it.
+                SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+                FROM information_schema.tables AS t
+                WHERE t.table_schema = 'windrow_dolphinscheduler_3_2'
+                  AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND NOT EXISTS (
+                      SELECT 1
+                      FROM information_schema.tables AS c
+                      WHERE c.table_schema = 'windrow_dolphinscheduler_3_2'
+                        AND c.table_name = 'control'
+                        AND c.table_type = 'BASE TABLE'
+                        AND c.table_comment LIKE 'windrow: %'
+                  )
+                UNION ALL
+                SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+                FROM information_schema.tables AS t
+                WHERE t.table_schema = 'windrow_dolphinscheduler_3_2'
+                  AND t.table_type = 'BASE TABLE'
+                  AND t.engine <> 'InnoDB'
+                UNION ALL
+                SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+                FROM information_schema.triggers AS t
+                WHERE t.event_object_schema = 'windrow_dolphinscheduler_3_2'
+                UNION ALL
+                SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+                FROM information_schema.views AS v
+                WHERE v.table_schema = 'windrow_dolphinscheduler_3_2'
+                  AND v.definer NOT IN ('windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'), CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER())
+                UNION ALL
+                SELECT 5, CONCAT(LOWER(r.routine_type), ' ', r.routine_schema, '.', r.routine_name), CONCAT('belongs to ', r.definer), 'look whose it is, and drop it'
+                FROM information_schema.routines AS r
+                WHERE r.routine_schema = 'windrow_dolphinscheduler_3_2'
+                  AND r.definer NOT IN ('windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'), CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER())
+                UNION ALL
+                SELECT 6, CONCAT('event ', e.event_schema, '.', e.event_name), CONCAT('belongs to ', e.definer), 'look whose it is, and drop it'
+                FROM information_schema.events AS e
+                WHERE e.event_schema = 'windrow_dolphinscheduler_3_2'
+                  AND e.definer NOT IN ('windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'), CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER())
+            ) AS f
+            ORDER BY f.position, f.object
+        ) AS c
+        LIMIT 1
+    ),
+    'DO 0'
+);
+PREPARE windrow_statement FROM @windrow_statement;
+DEALLOCATE PREPARE windrow_statement;
+
 -- Keys, names and scopes are compared byte by byte: utf8mb4_bin is the one such collation that both servers have.
 CREATE DATABASE IF NOT EXISTS windrow_dolphinscheduler_3_2 CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER DATABASE windrow_dolphinscheduler_3_2 CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -31,6 +88,7 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.control (
     paused_by       varchar(400),
     paused_at       datetime(6),
     paused_reason   text,
+    begun           bigint       NOT NULL DEFAULT 0,
     forced_install  json,
     installed_by    varchar(400) NOT NULL DEFAULT (USER()),
     installed_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
@@ -97,9 +155,10 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.hold (
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
     placed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    absent    boolean      NOT NULL DEFAULT false,
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. Written by set_hold() and release_hold().';
+    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run_window (
@@ -128,11 +187,13 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run (
     waiting_for   text,
     waiting_since datetime(6),
     backend_pid bigint       NOT NULL,
+    node        varchar(700),
+    alive_at    datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     started_by  varchar(400) NOT NULL DEFAULT (USER()),
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
+    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour. waiting_for: why it rests before its next batch, or rested when it ended.';
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run_rule (
     run_id         bigint       NOT NULL,
     rule           varchar(64)  NOT NULL,
@@ -244,6 +305,57 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.artifact (
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
+-- drop_shadows: a temporary table hides the table or view of its name, also from a routine that runs with other rights
+-- than its caller. Everything that somebody may call drops the caller's own ones first. Here anyone may even rename a temporary
+-- table of his own to what he may not read.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.drop_shadows;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.drop_shadows()
+SQL SECURITY DEFINER
+COMMENT 'Drops the temporary tables of the session that have the name of a table or view which the routines read. [body 5af30e4932d7]'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        `dolphinscheduler`.`t_ds_alert_send_status`,
+        `dolphinscheduler`.`t_ds_alert`,
+        `dolphinscheduler`.`t_ds_command`,
+        `dolphinscheduler`.`t_ds_dq_execute_result`,
+        `dolphinscheduler`.`t_ds_dq_task_statistics_value`,
+        `dolphinscheduler`.`t_ds_error_command`,
+        `dolphinscheduler`.`t_ds_process_instance`,
+        `dolphinscheduler`.`t_ds_relation_process_instance`,
+        `dolphinscheduler`.`t_ds_relation_sub_workflow`,
+        `dolphinscheduler`.`t_ds_task_group_queue`,
+        `dolphinscheduler`.`t_ds_task_instance`,
+        windrow_dolphinscheduler_3_2.artifact,
+        windrow_dolphinscheduler_3_2.backlog,
+        windrow_dolphinscheduler_3_2.catalog_state,
+        windrow_dolphinscheduler_3_2.control,
+        windrow_dolphinscheduler_3_2.hold,
+        windrow_dolphinscheduler_3_2.last_look,
+        windrow_dolphinscheduler_3_2.latch,
+        windrow_dolphinscheduler_3_2.metrics,
+        windrow_dolphinscheduler_3_2.open_hours,
+        windrow_dolphinscheduler_3_2.policy,
+        windrow_dolphinscheduler_3_2.refusal,
+        windrow_dolphinscheduler_3_2.rule_pause,
+        windrow_dolphinscheduler_3_2.run,
+        windrow_dolphinscheduler_3_2.run_backlog,
+        windrow_dolphinscheduler_3_2.run_count,
+        windrow_dolphinscheduler_3_2.run_failure,
+        windrow_dolphinscheduler_3_2.run_rule,
+        windrow_dolphinscheduler_3_2.run_skip,
+        windrow_dolphinscheduler_3_2.run_table,
+        windrow_dolphinscheduler_3_2.run_window,
+        windrow_dolphinscheduler_3_2.scheduling,
+        windrow_dolphinscheduler_3_2.setting,
+        windrow_dolphinscheduler_3_2.setting_log,
+        windrow_dolphinscheduler_3_2.settings,
+        windrow_dolphinscheduler_3_2.tally,
+        windrow_dolphinscheduler_3_2.undeletable,
+        windrow_dolphinscheduler_3_2.unfinished;
+END$$
+DELIMITER ;
+
 -- refuse, not_ready: an error and what to do about it. A message holds 128 characters.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.refuse;
 DELIMITER $$
@@ -293,21 +405,22 @@ BEGIN
 END$$
 DELIMITER ;
 
--- instant: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.instant;
+-- instant_of: an ISO-8601 text as an instant in UTC. The servers disagree about zones in texts, so the offset is added here.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.instant_of;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.instant(IN p_text longtext, OUT o_instant datetime(6))
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.instant_of(IN p_text longtext, OUT o_instant datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01 08:30:00.5+02:00; NULL if it is none. [body dba83cada3a3]'
+COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00; NULL if it is none. [body ab53e6869707]'
 BEGIN
     DECLARE v_local varchar(32);
     DECLARE v_zone varchar(8);
     -- It looks like an instant, but the calendar has none such.
     DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
-    IF p_text REGEXP '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-2][0-9]:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-][0-1][0-9](:?[0-5][0-9])?)?)?\\z' THEN
+    IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
-        SET o_instant = CAST(v_local AS datetime(6));
+        -- Behind the microseconds nothing counts; the servers would round it differently.
+        SET o_instant = CAST(LEFT(v_local, 26) AS datetime(6));
         IF v_zone IS NOT NULL THEN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
             SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1), 1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
@@ -437,19 +550,20 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.check_run_options;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.check_run_options(IN p_options longtext, OUT o_as_of datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 99b431a7753b]'
+COMMENT 'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 6ab81658191a]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_text longtext;
     DECLARE v_scope longtext;
     DECLARE v_seconds bigint;
+    DECLARE v_from datetime(6);
     SET o_as_of = UTC_TIMESTAMP(6);
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.rule') THEN
         CALL windrow_dolphinscheduler_3_2.check_rule(p_options, v_rule);
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.as_of') THEN
         CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'as_of', v_text);
-        CALL windrow_dolphinscheduler_3_2.instant(v_text, o_as_of);
+        CALL windrow_dolphinscheduler_3_2.instant_of(v_text, o_as_of);
         IF o_as_of IS NULL OR o_as_of > UTC_TIMESTAMP(6) THEN
             CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('as_of is not an instant of the past: ', QUOTE(v_text)), CONCAT('write it like ', DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), '; without a zone it is UTC'));
         END IF;
@@ -467,7 +581,9 @@ BEGIN
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.from') THEN
         CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'from', v_text);
-        IF CAST(v_text AS datetime(6)) IS NULL THEN
+        CALL windrow_dolphinscheduler_3_2.instant_of(v_text, v_from);
+        -- No zone: the server would refuse it further on, or turn it into that of the session.
+        IF v_from IS NULL OR CHAR_LENGTH(v_text) > 26 OR v_text REGEXP ':.*[Z+-]' THEN
             CALL windrow_dolphinscheduler_3_2.refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
@@ -497,14 +613,22 @@ END$$
 DELIMITER ;
 
 -- server_identity: what tells this server from its restored copies, clones and promoted replicas.
--- MariaDB has no identifier of its own that a copy would not share: host, port, folder and number tell them apart.
+-- MariaDB has no identifier of its own that a copy would not share: host, port, folder, address and number tell them apart.
+-- A restart and a minor upgrade change none of them; the start of the server counts where arm_with() said until restart.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.server_identity;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.server_identity(OUT o_identity varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body b1d5abcfa08f]'
+COMMENT 'The server and the control database; arm() stores it, and a run refuses when it has changed. [body 85011fdec90d]'
 BEGIN
-    SET o_identity = CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@server_id, 'windrow_dolphinscheduler_3_2');
+    SET o_identity = LEFT(CONCAT_WS(' ', @@hostname, @@port, @@datadir, @@bind_address, @@server_id, 'windrow_dolphinscheduler_3_2'), 600);
+    -- Both are counted from the same clock at the same instant: what is left is the second of the start, exactly.
+    IF EXISTS (SELECT 1 FROM windrow_dolphinscheduler_3_2.control AS c WHERE c.server_identity LIKE '% started at %') THEN
+        SELECT CONCAT(o_identity, ' started at ', UNIX_TIMESTAMP() - CAST(v.variable_value AS signed))
+        INTO o_identity
+        FROM information_schema.global_status AS v
+        WHERE v.variable_name = 'Uptime';
+    END IF;
 END$$
 DELIMITER ;
 

@@ -61,13 +61,14 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.pace;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body cea7bb783383]'
+COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits. [body 1d7069e82295]'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;
     DECLARE v_paused        boolean;
     DECLARE v_deadline      datetime(6);
     DECLARE v_waiting_for   longtext;
+    DECLARE v_alive_at      datetime(6);
     DECLARE v_rows          bigint;
     DECLARE v_batches       bigint;
     DECLARE v_size          bigint;
@@ -94,13 +95,17 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     pace: BEGIN
-        SELECT r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused
-        INTO v_own, v_deadline, v_waiting_for, v_paused
+        SELECT r.status = 'running' AND r.backend_pid = CONNECTION_ID(), r.deadline, r.waiting_for, c.paused, r.alive_at
+        INTO v_own, v_deadline, v_waiting_for, v_paused, v_alive_at
         FROM windrow_dolphinscheduler_3_2.run AS r
         CROSS JOIN windrow_dolphinscheduler_3_2.control AS c
         WHERE r.run_id = p_run;
         IF NOT v_own THEN
             LEAVE pace;
+        END IF;
+        -- A run that rests for long lives.
+        IF v_alive_at < v_now - INTERVAL 1 MINUTE THEN
+            UPDATE windrow_dolphinscheduler_3_2.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         END IF;
         SELECT p.deleted_rows, p.batches, p.batch_families, p.halving, p.paced_at, p.paced_size, p.paced_rows, p.paced_batches, p.rest_from
         INTO v_rows, v_batches, v_size, v_halving, v_paced_at, v_paced_size, v_paced_rows, v_paced_batches, v_rest_from

@@ -6,9 +6,17 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 DO $windrow$
+DECLARE
+    v_role pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_dolphinscheduler_3_2 ');
+        -- pg_cron shows everybody but a superuser his own jobs only.
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_dolphinscheduler_3_2_schedule') AND pg_catalog.pg_has_role(current_user, 'windrow_dolphinscheduler_3_2_schedule', 'MEMBER') THEN
+            PERFORM pg_catalog.set_config('role', 'windrow_dolphinscheduler_3_2_schedule', true);
+            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_dolphinscheduler_3_2 ');
+            PERFORM pg_catalog.set_config('role', v_role, true);
+        END IF;
     END IF;
 END
 $windrow$;
@@ -17,6 +25,11 @@ $windrow$;
 -- A batch under way is waited for, and the next one finds nothing.
 DO $windrow$
 BEGIN
+    -- The schema is its owner's.
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_dolphinscheduler_3_2_owner') AND NOT pg_catalog.pg_has_role(current_user, 'windrow_dolphinscheduler_3_2_owner', 'USAGE') THEN
+        EXECUTE format('GRANT "windrow_dolphinscheduler_3_2_owner" TO %I', current_user);
+        PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
+    END IF;
     IF pg_catalog.to_regclass('windrow_dolphinscheduler_3_2.run') IS NOT NULL THEN
         LOCK TABLE windrow_dolphinscheduler_3_2.run;
     END IF;
@@ -50,10 +63,10 @@ DECLARE
     v_role   text;
     v_joined boolean;
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['windrow_dolphinscheduler_3_2_operator', 'windrow_dolphinscheduler_3_2_auditor', 'windrow_dolphinscheduler_3_2_owner'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['windrow_dolphinscheduler_3_2_schedule', 'windrow_dolphinscheduler_3_2_operator', 'windrow_dolphinscheduler_3_2_auditor', 'windrow_dolphinscheduler_3_2_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.
-            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE') OR v_role = 'windrow_dolphinscheduler_3_2_owner' AND current_setting('windrow.joined', true) = 'yes';
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;

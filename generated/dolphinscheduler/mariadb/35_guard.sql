@@ -96,11 +96,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.pause_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.pause_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL windrow_dolphinscheduler.pause_rule(''{"rule": "workflow_instances", "reason": "audit"}''); [body f99ef9f4df09]'
+COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL windrow_dolphinscheduler.pause_rule(''{"rule": "workflow_instances", "reason": "audit"}''); [body b2ec1a602572]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_reason longtext;
     DECLARE v_document longtext;
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "reason"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
@@ -120,10 +121,11 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.resume_rule;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.resume_rule(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Ends the pause of a rule and answers it. Example: CALL windrow_dolphinscheduler.resume_rule(''{"rule": "workflow_instances"}''); [body 4d48ee8da83c]'
+COMMENT 'Ends the pause of a rule and answers it. Example: CALL windrow_dolphinscheduler.resume_rule(''{"rule": "workflow_instances"}''); [body 46753a79ce5b]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_document longtext;
+    CALL windrow_dolphinscheduler.drop_shadows();
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler.pause_document(v_rule, v_document);
@@ -173,32 +175,79 @@ BEGIN
 END$$
 DELIMITER ;
 
--- strangers: foreign keys that nobody told windrow of. A migration of the application may add one at any time: rows of
--- such a table would go, or lose their reference, without a rule, a count or a copy.
--- Tables of other databases are not looked for: the owner role sees this one only.
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and the types of keys and edges. Every batch compares it.';
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.strangers;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.strangers()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.strangers(IN p_all boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stranger with the foreign keys of tables that the spec does not name, to tables whose rows go. obeys: the server would delete or change their rows, and runs refuse; overruled: windrow install --force took note of it. [body a9ba8cf998b6]'
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. p_all: also what only refuses in other databases. [body 9e51808536cb]'
 BEGIN
+    DECLARE v_beside longtext;
     DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_stranger;
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_stranger (
-        table_name      varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        constraint_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        parent          varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        on_delete       varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        obeys           boolean NOT NULL,
-        overruled       boolean NOT NULL,
-        PRIMARY KEY (table_name, constraint_name)
+        position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        acts     boolean NOT NULL
     ) ENGINE = InnoDB;
-    INSERT INTO windrow_dolphinscheduler.work_stranger (table_name, constraint_name, parent, on_delete, obeys, overruled)
+    INSERT INTO windrow_dolphinscheduler.work_stranger (object, detail, acts)
     SELECT
-        f.table_name, f.constraint_name, f.referenced_table_name, LOWER(f.delete_rule),
-        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'),
-        COALESCE(JSON_CONTAINS(JSON_EXTRACT(c.forced_install, '$.findings'), JSON_OBJECT('code', 'unlisted-reference', 'object', f.table_name)), false)
+        f.table_name,
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
     FROM information_schema.referential_constraints AS f
-    CROSS JOIN windrow_dolphinscheduler.control AS c
+    LEFT JOIN (
+        SELECT u.table_name, u.constraint_name, GROUP_CONCAT(CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin ORDER BY CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin SEPARATOR ', ') AS pairs
+        FROM information_schema.key_column_usage AS u
+        WHERE u.table_schema = 'dolphinscheduler'
+          AND u.referenced_table_schema = 'dolphinscheduler'
+        GROUP BY u.table_name, u.constraint_name
+    ) AS c ON c.table_name = f.table_name AND c.constraint_name = f.constraint_name
+    LEFT JOIN (
+        SELECT 't_ds_alert' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_alert_send_status' AS name, 'alert_id -> id' AS pairs, 't_ds_alert' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_command' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_error_command' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_relation_sub_workflow' AS name, 'parent_workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_relation_sub_workflow' AS name, 'sub_workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_relation_workflow_instance' AS name, 'parent_workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_relation_workflow_instance' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_serial_command' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_task_group_queue' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_task_group_queue' AS name, 'task_id -> id' AS pairs, 't_ds_task_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_task_instance' AS name, 'workflow_instance_id -> id' AS pairs, 't_ds_workflow_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+        UNION ALL
+        SELECT 't_ds_task_instance_context' AS name, 'task_instance_id -> id' AS pairs, 't_ds_task_instance' AS parent, 'CASCADE,SET NULL,SET DEFAULT' AS effects
+    ) AS k
+        ON (CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_bin = k.name OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.name)
+        AND c.pairs COLLATE utf8mb4_bin = k.pairs
+        AND (CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_bin = k.parent OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.parent)
+        AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
     WHERE f.constraint_schema = 'dolphinscheduler'
       AND f.unique_constraint_schema = 'dolphinscheduler'
       AND f.referenced_table_name IN (
@@ -214,7 +263,93 @@ BEGIN
           't_ds_task_instance_context',
           't_ds_workflow_instance'
       )
-      AND f.table_name NOT IN (
+      AND k.name IS NULL
+    ORDER BY f.table_name, f.constraint_name;
+    -- No edge is one of another database. They are looked for one by one where there are some.
+    CALL windrow_dolphinscheduler.catalog_beside(v_beside);
+    IF p_all OR v_beside <> '' THEN
+        INSERT INTO windrow_dolphinscheduler.work_stranger (object, detail, acts)
+        SELECT
+            CONCAT(f.constraint_schema, '.', f.table_name),
+            CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule), '), and the spec does not know it'),
+            f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> 'dolphinscheduler'
+          AND f.unique_constraint_schema = 'dolphinscheduler'
+          AND f.referenced_table_name IN (
+              't_ds_alert',
+              't_ds_alert_send_status',
+              't_ds_command',
+              't_ds_error_command',
+              't_ds_relation_sub_workflow',
+              't_ds_relation_workflow_instance',
+              't_ds_serial_command',
+              't_ds_task_group_queue',
+              't_ds_task_instance',
+              't_ds_task_instance_context',
+              't_ds_workflow_instance'
+          )
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+        IF ROW_COUNT() = 0 AND v_beside <> '' THEN
+            INSERT INTO windrow_dolphinscheduler.work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
+    INSERT INTO windrow_dolphinscheduler.work_stranger (object, detail, acts)
+    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'dolphinscheduler'
+      AND t.table_name IN (
+          't_ds_alert',
+          't_ds_alert_send_status',
+          't_ds_command',
+          't_ds_error_command',
+          't_ds_relation_sub_workflow',
+          't_ds_relation_workflow_instance',
+          't_ds_serial_command',
+          't_ds_task_group_queue',
+          't_ds_task_instance',
+          't_ds_task_instance_context',
+          't_ds_workflow_instance'
+      )
+      AND COALESCE(t.engine, '') <> 'InnoDB'
+    ORDER BY t.table_name;
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.stranger;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.stranger(OUT o_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says; NULL if there is none. [body 3e64b87ecee5]'
+BEGIN
+    CALL windrow_dolphinscheduler.strangers(false);
+    SET o_stranger = (
+        SELECT CONCAT('table ', s.object, ' ', s.detail)
+        FROM windrow_dolphinscheduler.work_stranger AS s
+        WHERE s.acts
+        ORDER BY s.position
+        LIMIT 1
+    );
+    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_stranger;
+END$$
+DELIMITER ;
+
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
+-- has no number that an account without special rights may see: each change of it sets the time at which it was made.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.catalog_now;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.catalog_now(OUT o_state longtext)
+SQL SECURITY DEFINER
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act on them, between bars. [body 6027b2adb417]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_keys   longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT GROUP_CONCAT(CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|')
+    INTO o_state
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'dolphinscheduler'
+      AND t.table_name IN (
           't_ds_alert',
           't_ds_alert_send_status',
           't_ds_command',
@@ -227,41 +362,330 @@ BEGIN
           't_ds_task_instance_context',
           't_ds_workflow_instance'
       );
+    SELECT GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|')
+    INTO v_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema = 'dolphinscheduler'
+      AND f.unique_constraint_schema = 'dolphinscheduler'
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND f.referenced_table_name IN (
+          't_ds_alert',
+          't_ds_alert_send_status',
+          't_ds_command',
+          't_ds_error_command',
+          't_ds_relation_sub_workflow',
+          't_ds_relation_workflow_instance',
+          't_ds_serial_command',
+          't_ds_task_group_queue',
+          't_ds_task_instance',
+          't_ds_task_instance_context',
+          't_ds_workflow_instance'
+      );
+    SET o_state = CONCAT_WS('|', o_state, v_keys);
+    SET SESSION group_concat_max_len = v_length;
 END$$
 DELIMITER ;
 
--- stranger: why no run may start, by the foreign keys.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.stranger;
+-- catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the server, but for
+-- who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.catalog_beside;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.stranger(OUT o_stranger longtext)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.catalog_beside(OUT o_keys longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first foreign key of an unknown table by which a deletion would reach further than the spec says; NULL if there is none. [body 3cf35d5058ca]'
+COMMENT 'The foreign keys of tables of other databases that act on those of the spec, between bars. [body 4eae7960fb83]'
 BEGIN
-    CALL windrow_dolphinscheduler.strangers();
-    SET o_stranger = (
-        SELECT CONCAT('table ', s.table_name, ' references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it')
-        FROM windrow_dolphinscheduler.work_stranger AS s
-        WHERE s.obeys
-          AND NOT s.overruled
-        ORDER BY s.table_name, s.constraint_name
-        LIMIT 1
-    );
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_stranger;
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_here varchar(400) DEFAULT CONCAT(CAST(CONVERT('dolphinscheduler' USING filename) AS binary), '/');
+    DECLARE EXIT HANDLER FOR 1227
+    BEGIN
+        SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'), '')
+        INTO o_keys
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> 'dolphinscheduler'
+          AND f.unique_constraint_schema = 'dolphinscheduler'
+          AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+          AND f.referenced_table_name IN (
+              't_ds_alert',
+              't_ds_alert_send_status',
+              't_ds_command',
+              't_ds_error_command',
+              't_ds_relation_sub_workflow',
+              't_ds_relation_workflow_instance',
+              't_ds_serial_command',
+              't_ds_task_group_queue',
+              't_ds_task_instance',
+              't_ds_task_instance_context',
+              't_ds_workflow_instance'
+          );
+        SET SESSION group_concat_max_len = v_length;
+    END;
+    SET SESSION group_concat_max_len = 67108864;
+    -- 1: CASCADE, 2: SET NULL.
+    SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
+    INTO o_keys
+    FROM information_schema.innodb_sys_foreign AS f
+    WHERE f.type & 3 <> 0
+      AND LEFT(f.for_name, CHAR_LENGTH(v_here)) <> v_here
+      AND f.ref_name IN (
+          CONCAT(v_here, CAST(CONVERT('t_ds_alert' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_alert_send_status' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_command' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_error_command' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_relation_sub_workflow' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_relation_workflow_instance' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_serial_command' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_task_group_queue' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_task_instance' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_task_instance_context' USING filename) AS binary)),
+          CONCAT(v_here, CAST(CONVERT('t_ds_workflow_instance' USING filename) AS binary))
+      );
+    SET SESSION group_concat_max_len = v_length;
 END$$
 DELIMITER ;
 
--- check_stranger: a run by hand, or a purge, is told by an error.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.check_stranger;
+-- catalog_shapes: the columns of keys and edges.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.catalog_shapes;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.check_stranger()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.catalog_shapes(OUT o_shapes longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where stranger() finds something. [body 4dd1c0882173]'
+COMMENT 'The columns of keys and edges with their types and collations, between bars. [body 309729b71a2c]'
 BEGIN
-    DECLARE v_stranger longtext;
-    CALL windrow_dolphinscheduler.stranger(v_stranger);
-    IF v_stranger IS NOT NULL THEN
-        CALL windrow_dolphinscheduler.not_ready(v_stranger, 'add it to the tables of the spec, or to the ignored ones with a reason, and run windrow install');
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, '')) ORDER BY c.table_name, c.column_name SEPARATOR '|'), '|')
+    INTO o_shapes
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = 'dolphinscheduler'
+      AND (
+          c.table_name = 't_ds_alert' AND c.column_name IN ('id', 'workflow_instance_id')
+          OR c.table_name = 't_ds_alert_send_status' AND c.column_name IN ('alert_id')
+          OR c.table_name = 't_ds_command' AND c.column_name IN ('workflow_instance_id')
+          OR c.table_name = 't_ds_error_command' AND c.column_name IN ('workflow_instance_id')
+          OR c.table_name = 't_ds_relation_sub_workflow' AND c.column_name IN ('parent_workflow_instance_id', 'sub_workflow_instance_id')
+          OR c.table_name = 't_ds_relation_workflow_instance' AND c.column_name IN ('parent_workflow_instance_id', 'workflow_instance_id')
+          OR c.table_name = 't_ds_serial_command' AND c.column_name IN ('workflow_instance_id')
+          OR c.table_name = 't_ds_task_group_queue' AND c.column_name IN ('task_id', 'workflow_instance_id')
+          OR c.table_name = 't_ds_task_instance' AND c.column_name IN ('id', 'workflow_instance_id')
+          OR c.table_name = 't_ds_task_instance_context' AND c.column_name IN ('task_instance_id')
+          OR c.table_name = 't_ds_workflow_instance' AND c.column_name IN ('id')
+      );
+END$$
+DELIMITER ;
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
+-- another one was put in its place is told by a table that was made since, too, and has the same columns.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.replaced;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.replaced(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body 0a88c4b2a706]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_then   longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    DECLARE v_now    longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM windrow_dolphinscheduler.catalog_state AS s WHERE s.run_id = p_run;
+    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'dolphinscheduler'
+      AND t.table_name IN (
+          't_ds_alert',
+          't_ds_alert_send_status',
+          't_ds_command',
+          't_ds_error_command',
+          't_ds_relation_sub_workflow',
+          't_ds_relation_workflow_instance',
+          't_ds_serial_command',
+          't_ds_task_group_queue',
+          't_ds_task_instance',
+          't_ds_task_instance_context',
+          't_ds_workflow_instance'
+      )
+      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+      AND EXISTS (
+          SELECT o.table_name
+          FROM information_schema.tables AS o
+          WHERE o.table_schema = 'dolphinscheduler'
+            AND o.table_name <> t.table_name
+            AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
+            AND (
+                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+                FROM information_schema.columns AS c
+                WHERE c.table_schema = 'dolphinscheduler'
+                  AND c.table_name = o.table_name
+            ) = (
+                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
+                FROM information_schema.columns AS c
+                WHERE c.table_schema = 'dolphinscheduler'
+                  AND c.table_name = t.table_name
+            )
+      );
+    IF o_reason IS NULL THEN
+        CALL windrow_dolphinscheduler.catalog_shapes(v_now);
+        IF NOT v_now <=> v_shapes THEN
+            SELECT MIN(CONCAT('table ', c.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            INTO o_reason
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = 'dolphinscheduler'
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_now) > 0
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_shapes) = 0;
+        END IF;
     END IF;
+    SET SESSION group_concat_max_len = v_length;
+END$$
+DELIMITER ;
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.unaccounted;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.unaccounted(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 4f55d95286a5]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_then longtext;
+    DECLARE v_now longtext;
+    CALL windrow_dolphinscheduler.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL windrow_dolphinscheduler.server_identity(v_identity);
+        SELECT MAX(a.state)
+        INTO v_then
+        FROM windrow_dolphinscheduler.control AS c
+        JOIN windrow_dolphinscheduler.catalog_state AS a ON a.run_id = 0
+        WHERE c.armed
+          AND c.server_identity = v_identity;
+        CALL windrow_dolphinscheduler.catalog_now(v_now);
+        IF v_then <> v_now THEN
+            CALL windrow_dolphinscheduler.replaced(0, o_reason);
+            SET o_reason = CONCAT('catalog changed: ', o_reason);
+        END IF;
+    END IF;
+END$$
+DELIMITER ;
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.check_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.check_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where unaccounted() finds something. [body 40e0fb4a42b8]'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL windrow_dolphinscheduler.unaccounted(v_reason);
+    IF v_reason LIKE 'catalog changed%' THEN
+        CALL windrow_dolphinscheduler.not_ready(v_reason, 'look at both tables, then CALL windrow_dolphinscheduler.arm()');
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL windrow_dolphinscheduler.not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+END$$
+DELIMITER ;
+
+-- note_catalog: what the catalog says now, for a run, or for as long as windrow is armed (p_run 0).
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.note_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.note_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state what the catalog says now. [body 94076b350d12]'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL windrow_dolphinscheduler.catalog_now(v_state);
+    CALL windrow_dolphinscheduler.catalog_beside(v_beside);
+    CALL windrow_dolphinscheduler.catalog_shapes(v_shapes);
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = 'dolphinscheduler';
+    SET SESSION group_concat_max_len = v_length;
+    REPLACE INTO windrow_dolphinscheduler.catalog_state (run_id, state, beside, names, shapes, taken_at)
+    VALUES (p_run, COALESCE(v_state, ''), v_beside, COALESCE(v_names, ''), COALESCE(v_shapes, ''), UTC_TIMESTAMP(6));
+END$$
+DELIMITER ;
+
+-- note_installed: who installs on a server that is armed takes the tables as they are now.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.note_installed;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.note_installed()
+SQL SECURITY DEFINER
+COMMENT 'Calls note_catalog(0) where windrow is armed on this server. [body 48384f42d26f]'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_armed    boolean;
+    CALL windrow_dolphinscheduler.server_identity(v_identity);
+    SELECT COUNT(*) INTO v_armed FROM windrow_dolphinscheduler.control AS c WHERE c.armed AND c.server_identity = v_identity;
+    IF v_armed THEN
+        CALL windrow_dolphinscheduler.note_catalog(0);
+    END IF;
+END$$
+DELIMITER ;
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
+-- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.look_again;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too. [body 13462472da42]'
+BEGIN
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_before longtext;
+    DECLARE v_beside longtext;
+    SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM windrow_dolphinscheduler.catalog_state AS s WHERE s.run_id = p_run;
+    CALL windrow_dolphinscheduler.catalog_now(v_now);
+    IF p_last THEN
+        CALL windrow_dolphinscheduler.catalog_beside(v_beside);
+    ELSE
+        SET v_beside = v_before;
+    END IF;
+    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+END$$
+DELIMITER ;
+
+-- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
+-- the run goes on.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.judge_catalog;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.judge_catalog(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is. [body 161e8590c97e]'
+BEGIN
+    CALL windrow_dolphinscheduler.stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL windrow_dolphinscheduler.replaced(p_run, o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL windrow_dolphinscheduler.note_catalog(p_run);
+    END IF;
+    SET o_reason = LEFT(CONCAT('catalog changed: ', o_reason), 900);
+END$$
+DELIMITER ;
+
+-- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.take_tables;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.take_tables()
+SQL SECURITY DEFINER
+COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body 7d4d74d2eaad]'
+BEGIN
+    DECLARE v_none integer;
+    SELECT COUNT(*) INTO v_none FROM DUAL
+    WHERE EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert_send_status` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_command` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_error_command` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_serial_command` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_group_queue` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance_context` LIMIT 0)
+       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` LIMIT 0);
 END$$
 DELIMITER ;
 
@@ -271,7 +695,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.held_back;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, a foreign key that the spec does not know or a closed window; NULL if nothing speaks against it. [body 6b131ef8fe53]'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body d39f0c95a6fe]'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);
@@ -312,10 +736,10 @@ BEGIN
             END IF;
         END IF;
         IF o_refused IS NULL THEN
-            CALL windrow_dolphinscheduler.stranger(o_refused);
+            CALL windrow_dolphinscheduler.unaccounted(o_refused);
         END IF;
         IF o_refused IS NULL THEN
-            CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_open);
+            CALL windrow_dolphinscheduler.window_at(UTC_TIMESTAMP(6), v_open);
             IF NOT v_open THEN
                 SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM windrow_dolphinscheduler.open_hours AS h;
             END IF;

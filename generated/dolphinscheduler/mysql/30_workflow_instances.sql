@@ -62,11 +62,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body 74fd029e6195]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body e0c924bf7bff]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip;
+        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip,
+        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay, windrow_dolphinscheduler.work_due;
     -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_scope (
         position integer NOT NULL AUTO_INCREMENT,
@@ -90,6 +91,12 @@ BEGIN
         ended datetime(6),
         PRIMARY KEY (id),
         KEY (ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    -- The next roots of each scope, of which the first are those.
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_due (
+        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
     SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
     -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
@@ -131,6 +138,63 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    -- What the verdict needs where something speaks against somebody.
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_arc (
+        upper_id bigint NOT NULL,
+        lower_id bigint NOT NULL,
+        PRIMARY KEY (upper_id, lower_id),
+        KEY (lower_id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_doubt (
+        id bigint NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_front (
+        id bigint NOT NULL,
+        purpose integer NOT NULL DEFAULT 0,
+        round integer NOT NULL DEFAULT 0,
+        KEY (purpose, round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_case (
+        id bigint NOT NULL,
+        root boolean NOT NULL DEFAULT false,
+        locked boolean NOT NULL DEFAULT false,
+        fault integer NOT NULL DEFAULT 9,
+        verdict integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        cutoff datetime(6),
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_rise (
+        id bigint NOT NULL,
+        fault integer NOT NULL DEFAULT 9,
+        round integer NOT NULL DEFAULT 0,
+        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        PRIMARY KEY (round, id)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_reach (
+        id bigint NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_stay (
+        id bigint NOT NULL,
+        round integer NOT NULL DEFAULT 0,
+        PRIMARY KEY (id),
+        KEY (round)
+    ) ENGINE = InnoDB AS
+    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
     -- The roots that stay, and why.
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -146,12 +210,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 39f2c1c1234d]'
+COMMENT 'Drops the work tables. [body 6c12489dc189]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_dolphinscheduler.work_cursor, windrow_dolphinscheduler.work_gone, windrow_dolphinscheduler.work_skipped, windrow_dolphinscheduler.work_mend, windrow_dolphinscheduler.work_torn,
         windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip;
+        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip,
+        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay, windrow_dolphinscheduler.work_due;
 END$$
 DELIMITER ;
 
@@ -188,18 +253,12 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; workflow_instances_judge decides. [body 4e8837e92c32]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; workflow_instances_judge decides. [body c579a943809c]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
     DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_due;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
@@ -232,7 +291,6 @@ BEGIN
     END LOOP scopes;
     INSERT INTO windrow_dolphinscheduler.work_root (id, ended)
     SELECT d.id, d.ended FROM windrow_dolphinscheduler.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_due;
 END$$
 DELIMITER ;
 
@@ -414,68 +472,10 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_doubt;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_doubt(IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 01af0dade83c]'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 07c2d96b5033]'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_arc (
-        upper_id bigint NOT NULL,
-        lower_id bigint NOT NULL,
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_doubt (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_front (
-        id bigint NOT NULL,
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_case (
-        id bigint NOT NULL,
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_rise (
-        id bigint NOT NULL,
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_reach (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_stay (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
     INSERT IGNORE INTO windrow_dolphinscheduler.work_arc (upper_id, lower_id)
@@ -631,8 +631,6 @@ BEGIN
     LEFT JOIN windrow_dolphinscheduler.work_member AS m ON m.id = r.id
     WHERE m.id IS NULL
     ORDER BY r.ended, r.id;
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay;
 END$$
 DELIMITER ;
 
@@ -798,30 +796,23 @@ BEGIN
 END$$
 DELIMITER ;
 
--- workflow_instances_batch: deletes the families in work_root that may go, in the caller's transaction.
+-- workflow_instances_batch: deletes what workflow_instances_judge left in work_member, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_batch;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_batch(
-    IN  p_run      bigint,
-    IN  p_purge    boolean,
-    IN  p_dry_run  boolean,
-    OUT o_families bigint,
-    OUT o_rows     longtext
+    IN  p_run  bigint,
+    OUT o_rows longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families in work_root that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. A dry run takes its deletions back. workflow_instances_step calls it. [body 31e52b6a6e92]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows workflow_instances_judge has locked and left in work_member: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. workflow_instances_step calls it, and rolls back for a dry run. [body 27aea16a84f6]'
 BEGIN
     DECLARE v_members bigint;
     DECLARE v_rows    bigint;
     DECLARE v_any     boolean;
     DECLARE v_message varchar(128);
     SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    CALL windrow_dolphinscheduler.workflow_instances_judge(p_purge, true, o_families);
     SELECT COUNT(m.id) INTO v_members FROM windrow_dolphinscheduler.work_member AS m;
     IF v_members > 0 THEN
-        IF p_dry_run THEN
-            SAVEPOINT before_deletions;
-        END IF;
         -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
         INSERT INTO windrow_dolphinscheduler.unfinished (run_id, rule, links)
         SELECT p_run, 'workflow_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
@@ -1041,9 +1032,6 @@ BEGIN
             SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 't_ds_workflow_instance'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
-        IF p_dry_run THEN
-            ROLLBACK TO SAVEPOINT before_deletions;
-        END IF;
     END IF;
 END$$
 DELIMITER ;
@@ -1075,7 +1063,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_step;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_step(IN p_run bigint, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 65f32a7ab359]'
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body fe773215bb80]'
 BEGIN
     DECLARE v_dry_run   boolean;
     DECLARE v_as_of     datetime(6);
@@ -1121,11 +1109,20 @@ BEGIN
                 IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
                     SET v_errno = 1317, v_sqlstate = '70100';
                 END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
                 ROLLBACK;
             END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
             CALL windrow_dolphinscheduler.workflow_instances_work();
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -1182,10 +1179,21 @@ BEGIN
                 BEGIN
                     SET o_state = 'again';
                 END;
+                CALL windrow_dolphinscheduler.take_tables();
                 SELECT l.only_row INTO v_own FROM windrow_dolphinscheduler.latch AS l LOCK IN SHARE MODE;
             END latch;
             IF o_state IS NOT NULL THEN
                 ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL windrow_dolphinscheduler.look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_dolphinscheduler.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
                 LEAVE step;
             END IF;
 
@@ -1200,7 +1208,21 @@ BEGIN
                 LEAVE step;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM windrow_dolphinscheduler.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_dolphinscheduler.workflow_instances_batch(p_run, false, v_dry_run, v_families, v_rows);
+            CALL windrow_dolphinscheduler.workflow_instances_judge(false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL windrow_dolphinscheduler.workflow_instances_batch(p_run, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE windrow_dolphinscheduler.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             IF v_dry_run THEN
                 INSERT INTO windrow_dolphinscheduler.work_gone (id)
                 SELECT m.id FROM windrow_dolphinscheduler.work_member AS m;
@@ -1220,6 +1242,16 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = 'workflow_instances';
+            CALL windrow_dolphinscheduler.look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL windrow_dolphinscheduler.judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
             DELETE FROM windrow_dolphinscheduler.unfinished WHERE run_id = p_run AND rule = 'workflow_instances';
             COMMIT;
             SET o_state = 'more';
@@ -1244,6 +1276,7 @@ BEGIN
 
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
+        UPDATE windrow_dolphinscheduler.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         IF v_busy AND v_again < v_retries THEN
             UPDATE windrow_dolphinscheduler.run_rule AS p
             SET p.retries = p.retries + 1,

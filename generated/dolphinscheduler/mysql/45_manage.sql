@@ -54,8 +54,9 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.pause;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.pause(IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler.pause(''month-end closing''); [body f34135b6d527]'
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_dolphinscheduler.pause(''month-end closing''); [body ced8ead335ce]'
 BEGIN
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     UPDATE windrow_dolphinscheduler.control AS c
     SET c.paused = true,
@@ -69,8 +70,9 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.resume;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.resume()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler.resume(); [body 0d0c13e9a120]'
+COMMENT 'Allows runs again after pause(). Example: CALL windrow_dolphinscheduler.resume(); [body c098ed4bc0e9]'
 BEGIN
+    CALL windrow_dolphinscheduler.drop_shadows();
     UPDATE windrow_dolphinscheduler.control AS c
     SET c.paused = false,
         c.paused_by = NULL,
@@ -196,8 +198,9 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.orphans;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.orphans()
 SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_dolphinscheduler.orphans(); [body a2d4171f6ff8]'
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL windrow_dolphinscheduler.orphans(); [body 4217601651fd]'
 BEGIN
+    CALL windrow_dolphinscheduler.drop_shadows();
     CALL windrow_dolphinscheduler.count_orphans();
     SELECT o.edge, o.orphans FROM windrow_dolphinscheduler.work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE windrow_dolphinscheduler.work_orphan;
@@ -209,11 +212,36 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.arm;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 75c9560620b2]'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_dolphinscheduler.arm(); [body 2f4c3e2bf8a4]'
 BEGIN
+    CALL windrow_dolphinscheduler.arm_with('{}');
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.arm_with;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL windrow_dolphinscheduler.arm_with(''{"until": "restart"}''); [body ab6f7a45d36b]'
+BEGIN
+    DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
     DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    CALL windrow_dolphinscheduler.stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL windrow_dolphinscheduler.not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL windrow_dolphinscheduler.check_options(p_options, '["until"]');
+    CALL windrow_dolphinscheduler.option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL windrow_dolphinscheduler.refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE windrow_dolphinscheduler.control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
     CALL windrow_dolphinscheduler.server_identity(v_identity);
     CALL windrow_dolphinscheduler.count_orphans();
     SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM windrow_dolphinscheduler.work_orphan AS o;
@@ -226,6 +254,19 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL windrow_dolphinscheduler.note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM windrow_dolphinscheduler.run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE windrow_dolphinscheduler.run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_dolphinscheduler.refusal WHERE server > '';
 END$$
@@ -263,7 +304,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.hold_document;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.hold_document(IN p_rule varchar(64), IN p_key varchar(255), OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'One hold as a JSON document; NULL if there is none. [body 28305475d447]'
+COMMENT 'One hold as a JSON document; NULL if there is none. [body bc98e794e416]'
 BEGIN
     SET o_document = (
         SELECT CONCAT(
@@ -272,7 +313,8 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
             ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
             ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
         )
         FROM windrow_dolphinscheduler.hold AS h
         WHERE h.rule = p_rule
@@ -286,7 +328,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1c8cb7ab9f48]'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_policy(''{"scope": "42", "retention": "30d"}''); [body f1a9e5f0ea67]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -298,6 +340,7 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
@@ -337,12 +380,13 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.drop_policy;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.drop_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_dolphinscheduler.drop_policy(''{"scope": "42"}''); [body d5f835c6a7af]'
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL windrow_dolphinscheduler.drop_policy(''{"scope": "42"}''); [body da1ea1669e1d]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
+    CALL windrow_dolphinscheduler.drop_shadows();
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "scope"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
     CALL windrow_dolphinscheduler.option_of(p_options, 'scope', v_scope);
@@ -356,74 +400,153 @@ BEGIN
 END$$
 DELIMITER ;
 
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.row_of_key;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 5cbd49ebf61b]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    IF p_rule = 'workflow_instances' THEN
+        SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+        DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_hold;
+        CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_hold ENGINE = InnoDB AS
+        SELECT i.`id` AS k1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+        WHILE v_readable AND v_way <= 0 DO
+            BEGIN
+                -- The column cannot hold this spelling.
+                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+                INSERT INTO windrow_dolphinscheduler.work_hold (k1)
+                SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            END;
+            SET v_way = v_way + 1;
+        END WHILE;
+        SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_dolphinscheduler.work_hold AS r LIMIT 1;
+        IF o_key IS NULL OR CHAR_LENGTH(o_key) > 255 THEN
+            CALL windrow_dolphinscheduler.refuse(CONCAT('not a key of ', 't_ds_workflow_instance', ': ', QUOTE(p_key)), 'a key is a value of t_ds_workflow_instance.id');
+        END IF;
+        SELECT CAST(i.`id` AS CHAR), (i.`is_sub_workflow` = 0) IS TRUE
+        INTO o_key, o_found
+        FROM windrow_dolphinscheduler.work_hold AS r
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = r.k1
+        ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+        LIMIT 1
+        LOCK IN SHARE MODE;
+        -- Or it belongs to the family of one that is.
+        IF NOT o_found THEN
+            SET o_found = (
+                WITH RECURSIVE up AS (
+                    SELECT r.k1 AS id
+                    FROM windrow_dolphinscheduler.work_hold AS r
+                    UNION
+                    SELECT n.`parent_workflow_instance_id`
+                    FROM up
+                    JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS n ON n.`workflow_instance_id` = up.id
+                    WHERE n.`parent_workflow_instance_id` IS NOT NULL
+                    UNION
+                    SELECT n.`parent_workflow_instance_id`
+                    FROM up
+                    JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS n ON n.`sub_workflow_instance_id` = up.id
+                    WHERE n.`parent_workflow_instance_id` IS NOT NULL
+                )
+                SELECT COUNT(*)
+                FROM up
+                JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = up.id
+                WHERE (i.`is_sub_workflow` = 0) IS TRUE
+            ) > 0;
+        END IF;
+        DROP TEMPORARY TABLE windrow_dolphinscheduler.work_hold;
+    END IF;
+    SET o_found = COALESCE(o_found, false);
+END$$
+DELIMITER ;
+
 -- set_hold, release_hold: families that must stay.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: CALL windrow_dolphinscheduler.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body b7628271cd5e]'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL windrow_dolphinscheduler.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body 5020846fb367]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
     DECLARE v_reason longtext;
     DECLARE v_text longtext;
     DECLARE v_until datetime(6);
-    DECLARE v_exists boolean DEFAULT false;
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
     DECLARE v_latch boolean;
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
-    CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "key", "reason", "until"]');
+    CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
-    CALL windrow_dolphinscheduler.option_of(p_options, 'key', v_key);
-    CALL windrow_dolphinscheduler.check_key(v_rule, v_key);
     CALL windrow_dolphinscheduler.option_of(p_options, 'reason', v_reason);
     IF COALESCE(TRIM(v_reason), '') = '' THEN
         CALL windrow_dolphinscheduler.refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
     END IF;
     CALL windrow_dolphinscheduler.option_of(p_options, 'until', v_text);
-    CALL windrow_dolphinscheduler.instant(v_text, v_until);
+    CALL windrow_dolphinscheduler.instant_of(v_text, v_until);
     IF v_text IS NOT NULL AND v_until IS NULL THEN
         CALL windrow_dolphinscheduler.refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
     END IF;
-    INSERT INTO windrow_dolphinscheduler.hold (rule, `key`, reason, until, placed_by, placed_at)
-    VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6))
-    ON DUPLICATE KEY UPDATE
-        reason = v_reason,
-        until = v_until,
-        placed_by = USER(),
-        placed_at = UTC_TIMESTAMP(6);
-    SELECT l.only_row INTO v_latch FROM windrow_dolphinscheduler.latch AS l FOR UPDATE;
-    -- No batch is under way that did not see the hold: the row is here to stay, or already gone. Read as it is now, not as an
-    -- old snapshot of the caller has it.
-    IF v_rule = 'workflow_instances' THEN
-        SET v_exists = (
-            SELECT COUNT(*)
-            FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
-            STRAIGHT_JOIN windrow_dolphinscheduler.hold AS h
-            WHERE h.rule = v_rule
-              AND h.`key` = v_key
-              AND i.`id` = CAST(h.`key` AS SIGNED)
-            LOCK IN SHARE MODE
-        ) > 0;
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL windrow_dolphinscheduler.refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
+    END IF;
+    CALL windrow_dolphinscheduler.flag_of(p_options, 'even_if_absent', v_absent_too);
+    CALL windrow_dolphinscheduler.option_of(p_options, 'key', v_text);
+    CALL windrow_dolphinscheduler.row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO windrow_dolphinscheduler.hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM windrow_dolphinscheduler.latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL windrow_dolphinscheduler.row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE windrow_dolphinscheduler.hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM windrow_dolphinscheduler.hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
+    END IF;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL windrow_dolphinscheduler.refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL windrow_dolphinscheduler.hold_document(v_rule, v_key, v_text);
-    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_exists, 'true', 'false'), '}') AS p_result;
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END$$
 DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.release_hold;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Releases a hold and answers it. Example: CALL windrow_dolphinscheduler.release_hold(''{"key": 17}''); [body f64c072b66b4]'
+COMMENT 'Releases a hold and answers it. Example: CALL windrow_dolphinscheduler.release_hold(''{"key": 17}''); [body 1bb3b4f884c8]'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
     DECLARE v_document longtext;
+    CALL windrow_dolphinscheduler.drop_shadows();
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "key"]');
     CALL windrow_dolphinscheduler.check_rule(p_options, v_rule);
-    CALL windrow_dolphinscheduler.option_of(p_options, 'key', v_key);
+    CALL windrow_dolphinscheduler.option_of(p_options, 'key', v_text);
+    SET v_key = v_text;
     CALL windrow_dolphinscheduler.hold_document(v_rule, LEFT(v_key, 255), v_document);
     IF v_document IS NULL THEN
-        CALL windrow_dolphinscheduler.refuse(CONCAT('no hold on key ', QUOTE(v_key), ' of rule ', v_rule), 'the holds are in table windrow_dolphinscheduler.hold');
+        CALL windrow_dolphinscheduler.row_of_key(v_rule, v_text, v_key, v_found);
+        CALL windrow_dolphinscheduler.hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL windrow_dolphinscheduler.refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), 'the holds are in table windrow_dolphinscheduler.hold');
     END IF;
     DELETE FROM windrow_dolphinscheduler.hold WHERE rule = v_rule AND `key` = v_key;
     SELECT v_document AS p_result;
@@ -435,7 +558,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.set_windows;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_dolphinscheduler.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_dolphinscheduler.set_windows(''{"windows": "never"}''); [body 1308babccae7]'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL windrow_dolphinscheduler.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL windrow_dolphinscheduler.set_windows(''{"windows": "never"}''); [body 16955b467978]'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
@@ -455,6 +578,7 @@ BEGIN
         ROLLBACK;
         RESIGNAL;
     END;
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     CALL windrow_dolphinscheduler.check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
@@ -522,15 +646,16 @@ BEGIN
 END$$
 DELIMITER ;
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.claim_artifacts;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
-COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body ca139d94df5e]'
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body 614648c4005b]'
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
+    CALL windrow_dolphinscheduler.drop_shadows();
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE windrow_dolphinscheduler.artifact
@@ -547,12 +672,26 @@ BEGIN
     ORDER BY a.artifact_id;
 END$$
 DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.named_artifacts;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body a4884580af4a]'
+BEGIN
+    CALL windrow_dolphinscheduler.drop_shadows();
+    SELECT a.artifact_id, 't_ds_task_instance' AS named_by
+    FROM JSON_TABLE(p_artifacts, '$[*]' COLUMNS (artifact_id bigint PATH '$')) AS k
+    STRAIGHT_JOIN windrow_dolphinscheduler.artifact AS a ON a.artifact_id = k.artifact_id
+    WHERE EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` AS t WHERE t.`log_path` = a.path);
+END$$
+DELIMITER ;
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.finish_artifact;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
-COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 1c089d1a2ed4]'
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 75261e123ea1]'
 BEGIN
+    CALL windrow_dolphinscheduler.drop_shadows();
     IF p_error IS NULL THEN
         DELETE FROM windrow_dolphinscheduler.artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -583,7 +722,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.verify;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body a4bca8f14ce6]'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL windrow_dolphinscheduler.verify(''{}''); [body c13018453a25]'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
@@ -681,26 +820,36 @@ BEGIN
     INSERT INTO windrow_dolphinscheduler.work_routine (name)
     VALUES
         ('arm'),
+        ('arm_with'),
+        ('catalog_beside'),
+        ('catalog_now'),
+        ('catalog_shapes'),
+        ('check_catalog'),
         ('check_key'),
         ('check_options'),
         ('check_rule'),
         ('check_run_options'),
         ('check_scope'),
-        ('check_stranger'),
         ('claim_artifacts'),
         ('count_backlog'),
         ('count_orphans'),
         ('drop_policy'),
+        ('drop_shadows'),
         ('finish_artifact'),
         ('flag_of'),
         ('held_back'),
         ('hold_document'),
         ('in_window'),
-        ('instant'),
+        ('instant_of'),
+        ('judge_catalog'),
         ('kept_back'),
         ('log_settings'),
+        ('look_again'),
+        ('named_artifacts'),
         ('next_batch'),
         ('not_ready'),
+        ('note_catalog'),
+        ('note_installed'),
         ('note_refusal'),
         ('option_of'),
         ('orphans'),
@@ -722,8 +871,10 @@ BEGIN
         ('record_skips'),
         ('refuse'),
         ('release_hold'),
+        ('replaced'),
         ('resume'),
         ('resume_rule'),
+        ('row_of_key'),
         ('rule_paused'),
         ('run'),
         ('run_begin'),
@@ -742,10 +893,13 @@ BEGIN
         ('settle'),
         ('stranger'),
         ('strangers'),
+        ('take_tables'),
         ('tally_up'),
         ('throttle'),
+        ('unaccounted'),
         ('unsettle'),
         ('verify'),
+        ('window_at'),
         ('window_state'),
         ('workflow_instances_batch'),
         ('workflow_instances_close'),
@@ -779,7 +933,12 @@ BEGIN
             r.routine_name IS NOT NULL AS found,
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN ('windrow_dolphi_d04cb0e5_owner', CONCAT('windrow_dolphi_d04cb0e5_owner', '@%'), CONCAT('windrow_dolphi_d04cb0e5_owner', '@')), false) AS owned,
-            COALESCE(r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']'), false) AS body_known
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
         FROM windrow_dolphinscheduler.work_routine AS w
         LEFT JOIN information_schema.routines AS r
             ON r.routine_schema = 'windrow_dolphinscheduler'
@@ -787,6 +946,65 @@ BEGIN
             AND r.routine_name = w.name
     ) AS n;
     DROP TEMPORARY TABLE windrow_dolphinscheduler.work_routine;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
+            -- take any other for it.
+            SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_dolphinscheduler'
+              AND t.table_name IN ('control', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'unfinished', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+              AND NOT EXISTS (
+                  SELECT 1
+                  FROM information_schema.tables AS c
+                  WHERE c.table_schema = 'windrow_dolphinscheduler'
+                    AND c.table_name = 'control'
+                    AND c.table_type = 'BASE TABLE'
+                    AND c.table_comment LIKE 'windrow: %'
+              )
+            UNION ALL
+            SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+            FROM information_schema.tables AS t
+            WHERE t.table_schema = 'windrow_dolphinscheduler'
+              AND t.table_type = 'BASE TABLE'
+              AND t.engine <> 'InnoDB'
+            UNION ALL
+            SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+            FROM information_schema.triggers AS t
+            WHERE t.event_object_schema = 'windrow_dolphinscheduler'
+            UNION ALL
+            SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_dolphinscheduler'
+              AND v.definer NOT IN ('windrow_dolphi_d04cb0e5_owner', CONCAT('windrow_dolphi_d04cb0e5_owner', '@%'), CONCAT('windrow_dolphi_d04cb0e5_owner', '@'), CURRENT_USER())
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT f.object, f.problem, f.remedy
+        FROM (
+            SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
+            FROM information_schema.views AS v
+            WHERE v.table_schema = 'windrow_dolphinscheduler'
+              AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER' ELSE v.security_type END
+            UNION ALL
+            SELECT 4, CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
+            FROM (
+                SELECT 'policy_workflow_instances' AS name
+                UNION ALL
+                SELECT 'there is no such setting'
+            ) AS w
+            LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = 'windrow_dolphinscheduler' AND c.constraint_name = w.name
+            WHERE c.constraint_name IS NULL
+        ) AS f
+        ORDER BY f.position, f.object
+    ) AS c;
 
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT
@@ -832,18 +1050,22 @@ BEGIN
         GROUP BY c.table_name, c.index_name
     ) AS n;
 
-    CALL windrow_dolphinscheduler.strangers();
+    CALL windrow_dolphinscheduler.strangers(true);
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT
-        5, 'reference', s.table_name,
-        IF(s.overruled, 'notice', 'violation'),
-        CONCAT(
-            'references ', s.parent, ' by ', s.constraint_name, ' (on delete ', s.on_delete, '), and the spec does not know it: ',
-            IF(s.obeys, 'its rows would go or change with it', 'no family that it names can go'),
-            CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' ELSE '' END
-        )
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
     FROM windrow_dolphinscheduler.work_stranger AS s;
     DROP TEMPORARY TABLE windrow_dolphinscheduler.work_stranger;
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice', 'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES ON *.* TO `windrow_dolphi_d04cb0e5_owner`'
+    FROM windrow_dolphinscheduler.control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL windrow_dolphinscheduler.unaccounted(v_error);
+    INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM windrow_dolphinscheduler.control AS c
+    WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO windrow_dolphinscheduler.work_check (position, check_name, object, severity, detail)
     SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
@@ -899,13 +1121,13 @@ BEGIN
     BEGIN
         -- The server does not know a zone.
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
-        CALL windrow_dolphinscheduler.in_window(UTC_TIMESTAMP(6), v_hours);
+        CALL windrow_dolphinscheduler.window_at(UTC_TIMESTAMP(6), v_hours);
         -- Whether a start of the next days falls in a window. Days of the month count as any.
         SELECT MAX(h.days) = '' INTO v_starts FROM windrow_dolphinscheduler.open_hours AS h;
         SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
         WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
             IF MINUTE(v_minute) IN (7) THEN
-                CALL windrow_dolphinscheduler.in_window(v_minute, v_starts);
+                CALL windrow_dolphinscheduler.window_at(v_minute, v_starts);
             END IF;
             SET v_minute = v_minute + INTERVAL 1 MINUTE;
         END WHILE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_dolphinscheduler_owner";
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting (
@@ -88,7 +89,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_dolphinscheduler.setting_of(''workflow_instances'', ''batch_families''); [body f165a5efe7cc]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_dolphinscheduler.setting_of(''workflow_instances'', ''batch_families''); [body d1d233bac9a0]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -128,7 +129,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 81b06c94f85c]';
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 47b35349d2d0]';
 DROP TRIGGER IF EXISTS check_setting ON windrow_dolphinscheduler.setting;
 CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_dolphinscheduler.setting
     FOR EACH ROW EXECUTE FUNCTION windrow_dolphinscheduler.on_setting();
@@ -161,6 +162,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_dolphinscheduler_owner', 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_dolphinscheduler_owner" may; to make it longer is free.';
+        END IF;
         INSERT INTO windrow_dolphinscheduler.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -170,4 +178,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body 534ba413b507]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body f803d4476eb3]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_dolphinscheduler_owner";
 
 -- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy.
@@ -23,7 +24,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 5d99d09461ed]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 50eea0b12ff4]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -63,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_next(timestamptz, bigint, text, timestamp, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; workflow_instances_judge decides. [body c6b7fa6564dc]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; workflow_instances_judge decides. [body 96d612e86e06]';
 
 -- workflow_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -393,7 +394,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 1a80463aa6ee]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 6dbecca39817]';
 
 -- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_rows(p_members bigint[])
@@ -488,7 +489,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 5bffd784e10e]';
+    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body a3ea648f8b36]';
 
 -- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_batch(
@@ -530,7 +531,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1347203301, 2);
+    LOCK TABLE windrow_dolphinscheduler.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -791,7 +792,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body a895b40610dd]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 79fe8f365132]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)
@@ -811,7 +812,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_undated(timestamptz, text) IS
-    'Roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body e73be247f90c]';
+    'Roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body d66c86a0ef58]';
 
 -- workflow_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -866,10 +867,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_dolphinscheduler.setting_of('workflow_instances', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1347203301, 2);
+        PERFORM windrow_dolphinscheduler.take_tables(p_run);
+        LOCK TABLE windrow_dolphinscheduler.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_dolphinscheduler.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -904,6 +907,7 @@ BEGIN
             false,
             v_progress.gone::bigint[]
         );
+        PERFORM windrow_dolphinscheduler.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -918,8 +922,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -983,7 +987,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 45822dfe92c9]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 550733b7b722]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)
@@ -1141,4 +1145,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 62d0c622fec6]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 8f3b48b7a429]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_dolphinscheduler_owner";
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.due_of(p_rule text, p_limit bigint)
@@ -15,7 +16,7 @@ AS $windrow$
     HAVING coalesce(p_rule, 'workflow_instances') = 'workflow_instances';
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body cd2494294db2]';
+    'As due_now, of rule p_rule; NULL is each. [body 47d16b12ced2]';
 
 -- due_now: what is due at this instant, by rule.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.due_now(p_limit bigint)
@@ -26,7 +27,7 @@ AS $windrow$
     SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_dolphinscheduler.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_dolphinscheduler.due_now(10000); [body b01bc6ed9e4d]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_dolphinscheduler.due_now(10000); [body b3883265b36d]';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.count_backlog(p_run bigint)
@@ -70,7 +71,7 @@ AS $windrow$
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 101e7aa18c2e]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 76c58012ed61]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.last_look AS
@@ -110,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 8cae835b6861]';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 9fb5b7304c8a]';
 
 -- undeletable: what the last look at each rule left, and why.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.undeletable AS
@@ -208,7 +209,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.tally_up() IS
-    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 394e99b222eb]';
+    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 6f02329fc557]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_dolphinscheduler.metrics AS
@@ -305,3 +306,4 @@ FROM windrow_dolphinscheduler.hold AS h
 WHERE (h.until IS NULL OR h.until > clock_timestamp());
 COMMENT ON VIEW windrow_dolphinscheduler.metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+RESET ROLE;

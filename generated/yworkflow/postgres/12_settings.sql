@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
 CREATE TABLE IF NOT EXISTS windrow_yworkflow.setting (
@@ -90,7 +91,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body 8caee72a142e]';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_yworkflow.setting_of(''workflow_instances'', ''batch_families''); [body e02d8c659760]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -130,7 +131,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 7a3fd38902c1]';
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body b241159a276e]';
 DROP TRIGGER IF EXISTS check_setting ON windrow_yworkflow.setting;
 CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_yworkflow.setting
     FOR EACH ROW EXECUTE FUNCTION windrow_yworkflow.on_setting();
@@ -163,6 +164,13 @@ BEGIN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
             USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_yworkflow.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
+        -- An operator does not shorten the trail of what he did.
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_yworkflow_owner', 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_yworkflow.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        THEN
+            RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
+                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_yworkflow_owner" may; to make it longer is free.';
+        END IF;
         INSERT INTO windrow_yworkflow.setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
@@ -172,4 +180,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_yworkflow.set_setting(''{"name": "batch_families", "value": 50}''); [body 8229fc3f7505]';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_yworkflow.set_setting(''{"name": "batch_families", "value": 50}''); [body b80f813bcb7d]';
+RESET ROLE;

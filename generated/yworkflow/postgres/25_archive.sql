@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
 -- Rows are copied here by the very statement that deletes them. An archive table has the columns of its source behind three
 -- of its own, no constraint but its key, and no foreign key: rows come and go by windrow's routines alone. Columns that the
@@ -28,7 +29,7 @@ COMMENT ON TABLE windrow_yworkflow.kept_run IS
 CREATE TABLE IF NOT EXISTS windrow_yworkflow.unarchived (
     run_id     bigint      NOT NULL,
     entry_id   bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
-    action     text        NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    action     text        NOT NULL,
     by_run     bigint      NOT NULL DEFAULT 0,
     table_name text        NOT NULL,
     table_rows bigint      NOT NULL,
@@ -37,6 +38,9 @@ CREATE TABLE IF NOT EXISTS windrow_yworkflow.unarchived (
     done_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, entry_id)
 );
+ALTER TABLE windrow_yworkflow.unarchived
+    DROP CONSTRAINT IF EXISTS unarchived_action_check,
+    ADD CONSTRAINT unarchived_action_check CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED'));
 COMMENT ON TABLE windrow_yworkflow.unarchived IS
     'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
 
@@ -79,7 +83,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.fit_archive(text, text, text) IS
-    'Adds to an archive table the columns that its source has and it lacks, and makes its view anew. The installation calls it. [body 82d15e2a1987]';
+    'Adds to an archive table the columns that its source has and it lacks, and makes its view anew. The installation calls it. [body fddaebae627f]';
 SELECT windrow_yworkflow.fit_archive('"public"."persistent_attribute"', 'archive_persistent_attribute', 'into_archive_persistent_attribute');
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
@@ -143,7 +147,7 @@ AS $windrow$
     LIMIT 1;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_misfit(text) IS
-    'Why rows of a rule (NULL: of any) cannot be archived as they are: a table and its column; NULL where nothing is in the way. [body d08b929592ff]';
+    'Why rows of a rule (NULL: of any) cannot be archived as they are: a table and its column; NULL where nothing is in the way. [body 37bcccb6d4f2]';
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_archive(p_rule text)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -159,4 +163,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.check_archive(text) IS
-    'Raises 42P17 where archive_misfit() finds something. Example: SELECT windrow_yworkflow.check_archive(NULL); [body 99d9f0abcd74]';
+    'Raises 42P17 where archive_misfit() finds something. Example: SELECT windrow_yworkflow.check_archive(NULL); [body f5749f08c800]';
+RESET ROLE;

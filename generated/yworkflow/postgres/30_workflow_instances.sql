@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
 -- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive).
 -- One row per scope with a policy.
@@ -23,7 +24,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 4bc3ee7c08a6]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 111272c727bf]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
@@ -62,7 +63,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_next(timestamptz, bigint, text, timestamp, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; workflow_instances_judge decides. [body 39e64224229a]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; workflow_instances_judge decides. [body 5c99e2976e56]';
 
 -- workflow_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -330,7 +331,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, integer[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 3ae4b68aaee1]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 709a78fd5de6]';
 
 -- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_rows(p_members integer[])
@@ -381,7 +382,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_rows(integer[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. Reads only. [body 8b284b61b906]';
+    'Rows by table that belong to the given members, in the order of deletion: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. Reads only. [body 0034eb663f94]';
 
 -- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_batch(
@@ -422,7 +423,7 @@ BEGIN
     END IF;
 
     -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    PERFORM pg_advisory_xact_lock_shared(1817104196, 2);
+    LOCK TABLE windrow_yworkflow.latch IN ROW SHARE MODE;
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
@@ -594,7 +595,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 9d8aeaec06d8]';
+    'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 8c8a6512d3de]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text)
@@ -613,7 +614,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_undated(timestamptz, text) IS
-    'Roots that are final but have no updated_at, so that no retention can ever be reached. Reads only. [body 33fd948a5af3]';
+    'Roots that are final but have no updated_at, so that no retention can ever be reached. Reads only. [body 9d7a3ef91630]';
 
 -- workflow_instances_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
@@ -668,10 +669,12 @@ BEGIN
     -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
     PERFORM set_config('lock_timeout', windrow_yworkflow.setting_of('workflow_instances', 'lock_timeout') || 'ms', true);
     BEGIN
-        PERFORM pg_advisory_xact_lock_shared(1817104196, 2);
+        PERFORM windrow_yworkflow.take_tables(p_run);
+        LOCK TABLE windrow_yworkflow.latch IN ROW SHARE MODE;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         RETURN 'again';
     END;
+    PERFORM windrow_yworkflow.look_again(p_run);
 
     SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
     INTO v_roots, v_ends
@@ -706,6 +709,7 @@ BEGIN
             false,
             v_progress.gone::integer[]
         );
+        PERFORM windrow_yworkflow.look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -720,8 +724,8 @@ BEGIN
             v_busy := true;
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
                 RETURN format('error %s: %s', v_sqlstate, v_message);
             END IF;
     END;
@@ -785,7 +789,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body e0b9a1fc33f5]';
+    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 35efcca0b969]';
 
 -- workflow_instances_preview: the batches of a run, judged but not locked and not deleted.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_preview(p_options jsonb, p_as_of timestamptz)
@@ -930,4 +934,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 322144c611d5]';
+    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 115d317a5d56]';
+RESET ROLE;

@@ -3,23 +3,34 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
--- server_identity: what tells this database from its restored copies, clones and promoted standbys.
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
+-- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
+-- settings, the place of the data counts as unknown.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.server_identity()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
-    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
+    SELECT concat_ws(
+        '/',
+        s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
+        current_setting('cluster_name'), current_setting('listen_addresses'),
+        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        CASE WHEN c.server_identity LIKE '%/started %' THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+    )
     FROM pg_control_system() AS s
     -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r
     CROSS JOIN pg_database AS d
+    CROSS JOIN windrow_yworkflow.control AS c
     WHERE d.datname = current_database();
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.server_identity() IS
-    'System identifier, timeline, port and database; arm() stores it, and a run refuses when it has changed. [body 64738b7a007e]';
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has started where that counts; arm() stores it, and a run refuses when it has changed. [body 2b6750dc3f99]';
 
 -- open_hours: when scheduled runs may work.
 CREATE OR REPLACE VIEW windrow_yworkflow.open_hours AS
@@ -59,7 +70,7 @@ AS $windrow$
     );
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.in_window(timestamptz) IS
-    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_yworkflow.in_window(now()); [body 2a86e5514ab5]';
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT windrow_yworkflow.in_window(now()); [body 27c5e2e70074]';
 
 -- record_skips: adds the families that a batch passed over to the ledger.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
@@ -76,7 +87,7 @@ AS $windrow$
         sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.record_skips(bigint, text, text[], text[]) IS
-    'Adds skipped families to table run_skip, by reason. [body 46291a0ff581]';
+    'Adds skipped families to table run_skip, by reason. [body e3b8c8e005cb]';
 
 -- check_run_options: the options of run() and preview(), checked before anything happens. Answers the pinned instant.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_run_options(p_options jsonb)
@@ -88,18 +99,13 @@ AS $windrow$
 DECLARE
     v_rule  text;
     v_as_of timestamptz := clock_timestamp();
-    v_from  timestamp;
 BEGIN
     IF p_options ? 'rule' THEN
         PERFORM windrow_yworkflow.check_rule(p_options);
     END IF;
     IF p_options ? 'as_of' THEN
-        BEGIN
-            v_as_of := (p_options ->> 'as_of')::timestamptz;
-        EXCEPTION WHEN OTHERS THEN
-            v_as_of := NULL;
-        END;
-        IF v_as_of IS NULL OR v_as_of > clock_timestamp() OR NOT isfinite(v_as_of) THEN
+        v_as_of := windrow_yworkflow.instant_of(p_options ->> 'as_of');
+        IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
                 USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
@@ -113,14 +119,13 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'A scope is a value of workflow_instance.workflow_definition_id.';
     END IF;
     IF p_options ? 'from' THEN
-        BEGIN
-            v_from := (p_options ->> 'from')::timestamp;
-        EXCEPTION WHEN OTHERS THEN
-            v_from := NULL;
-        END;
-        IF v_from IS NULL THEN
+        IF windrow_yworkflow.instant_of(p_options ->> 'from') IS NULL THEN
             RAISE EXCEPTION 'from is not a time: %', quote_nullable(p_options ->> 'from')
                 USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application.';
+        END IF;
+        IF coalesce(p_options ->> 'rule', 'workflow_instances') = 'workflow_instances' AND p_options ->> 'from' ~ ':.*[Z+-]' THEN
+            RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
+                USING ERRCODE = '22023', HINT = 'Write it like 2026-01-31T12:00:00, by the clock of the application: workflow_instance.updated_at has no zone.';
         END IF;
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
@@ -143,10 +148,25 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.check_run_options(jsonb) IS
-    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body 83231dfc0faf]';
+    'Raises 22023 with a hint for an option that makes no sense; answers the instant from which cutoffs are counted. [body e5d170e0eede]';
+
+-- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.take_lock()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    WHILE NOT pg_try_advisory_lock(1817104196, 16 + floor(random() * 2147483000)::integer) LOOP
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.take_lock() IS
+    'Takes the lock by which others see that the run of this session goes on. [body 84aaec63e663]';
 
 -- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.holds_lock(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_yworkflow.holds_lock(p_pid integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -157,23 +177,23 @@ AS $windrow$
           AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
           AND l.pid = p_pid
           AND l.classid::bigint = 1817104196
-          AND l.objid::bigint = 16 + p_run % 1000000000
+          AND l.objid::bigint >= 16
           AND l.objsubid = 2
     );
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.holds_lock(bigint, integer) IS
-    'Whether the session p_pid has the lock of run p_run. [body 41931e84be05]';
+COMMENT ON FUNCTION windrow_yworkflow.holds_lock(integer) IS
+    'Whether the session p_pid has the lock of a run. [body 7b0692ef96f5]';
 
 -- is_alive: whether the call that opened a run of the ledger still goes on.
 -- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
 -- does nothing: a session at work has a transaction, but for an instant at COMMIT.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.is_alive(p_run bigint, p_pid integer)
+CREATE OR REPLACE FUNCTION windrow_yworkflow.is_alive(p_pid integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
-    IF p_pid = pg_backend_pid() OR NOT windrow_yworkflow.holds_lock(p_run, p_pid) THEN
+    IF p_pid = pg_backend_pid() OR NOT windrow_yworkflow.holds_lock(p_pid) THEN
         RETURN false;
     END IF;
     FOR v_look IN 1..10 LOOP
@@ -185,8 +205,8 @@ BEGIN
     RETURN false;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.is_alive(bigint, integer) IS
-    'Whether the session p_pid that opened run p_run still works on it. [body 961399e7a585]';
+COMMENT ON FUNCTION windrow_yworkflow.is_alive(integer) IS
+    'Whether the session p_pid, which opened a run, still works on it. [body f654b026fdee]';
 
 -- run_unlock: gives back the locks of this session's runs.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_unlock()
@@ -203,7 +223,7 @@ AS $windrow$
       AND l.objsubid = 2;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_unlock() IS
-    'Gives back the locks of the runs of this session; a session has one run at a time. [body 09d515315df4]';
+    'Gives back the locks of the runs of this session; a session has one run at a time. [body 27c1444ee4fb]';
 
 -- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
 -- that nothing can catch ended it between two batches. What they committed stays.
@@ -218,8 +238,8 @@ DECLARE
     v_closed bigint := 0;
 BEGIN
     FOR v_run IN SELECT * FROM windrow_yworkflow.run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
-        IF NOT windrow_yworkflow.is_alive(v_run.run_id, v_run.backend_pid) THEN
-            v_own := windrow_yworkflow.holds_lock(v_run.run_id, pg_backend_pid());
+        IF NOT windrow_yworkflow.is_alive(v_run.backend_pid) THEN
+            v_own := windrow_yworkflow.holds_lock(pg_backend_pid());
             UPDATE windrow_yworkflow.run AS r
             SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
                 reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
@@ -234,7 +254,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.reap() IS
-    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_yworkflow.reap(); [body 99bbc6494e81]';
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT windrow_yworkflow.reap(); [body e85f10963d07]';
 
 -- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
 -- plan, as in all that is asked before every batch.
@@ -253,7 +273,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.is_own(bigint) IS
-    'Whether run p_run is open and belongs to this session. [body 1f0805ad2379]';
+    'Whether run p_run is open and belongs to this session. [body 17c7c75bfd02]';
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_begin(p_options jsonb, OUT o_run bigint, OUT o_refused text)
@@ -284,11 +304,12 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_yworkflow.arm().';
         END IF;
     END IF;
-    PERFORM windrow_yworkflow.check_stranger();
+    PERFORM windrow_yworkflow.check_catalog();
     PERFORM windrow_yworkflow.check_archive(p_options ->> 'rule');
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
-    IF NOT pg_try_advisory_xact_lock(1817104196, 1) THEN
+    PERFORM FROM windrow_yworkflow.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         o_refused := 'another run is starting';
         RETURN;
     END IF;
@@ -322,12 +343,11 @@ BEGIN
     RETURNING run_id INTO o_run;
     PERFORM windrow_yworkflow.run_open(o_run, p_options ->> 'rule');
 
-    -- The session's lock: it outlives COMMIT and ends with the session at the latest.
-    PERFORM pg_advisory_lock(1817104196, (16 + o_run % 1000000000)::integer);
+    PERFORM windrow_yworkflow.take_lock();
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 884721f5db60]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f0765195bbbb]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -335,6 +355,8 @@ RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+    INSERT INTO windrow_yworkflow.catalog_state (run_id, state)
+    VALUES (p_run, windrow_yworkflow.catalog_now());
     INSERT INTO windrow_yworkflow.run_rule (run_id, rule, batch_families, table_names, table_rows)
     SELECT p_run, t.rule, windrow_yworkflow.setting_of(t.rule, 'batch_families'), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
@@ -353,7 +375,7 @@ AS $windrow$
     WHERE p_rule IS NULL OR t.rule = p_rule;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all. [body 5b931d439c7b]';
+    'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says. [body 5f4ef72a76d7]';
 
 -- run_end: closes the ledger and prunes it.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_end(p_run bigint, p_reasons text[])
@@ -423,17 +445,20 @@ BEGIN
     DELETE FROM windrow_yworkflow.run_backlog AS b USING windrow_yworkflow.run AS r WHERE b.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
     DELETE FROM windrow_yworkflow.run_skip AS s USING windrow_yworkflow.run AS r WHERE s.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
     DELETE FROM windrow_yworkflow.run_rule AS p USING windrow_yworkflow.run AS r WHERE p.run_id = r.run_id AND r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE FROM windrow_yworkflow.catalog_state AS s WHERE s.run_id > 0 AND NOT EXISTS (SELECT FROM windrow_yworkflow.run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM windrow_yworkflow.run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer) AND NOT EXISTS (SELECT FROM windrow_yworkflow.kept_run AS k WHERE k.run_id = r.run_id);
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM windrow_yworkflow.setting_log AS l
     WHERE l.changed_at < clock_timestamp() - make_interval(days => v_days::integer)
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days'
       AND EXISTS (SELECT FROM windrow_yworkflow.setting_log AS n WHERE n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id);
 
     RETURN windrow_yworkflow.run_result(p_run);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_end(bigint, text[]) IS
-    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body 68ff12eb6fb5]';
+    'Closes run p_run: status, reason, pruning of the ledger by ledger_days. Answers run_result(). [body db9e0cf4df72]';
 
 -- run_result: one run of the ledger as a document.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_result(p_run bigint)
@@ -505,7 +530,132 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_result(bigint) IS
-    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 733503e0674b]';
+    'One run of the ledger as a JSON document. Example: SELECT windrow_yworkflow.run_result(1); [body 49197a7c950e]';
+
+-- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
+-- role there; but what it puts off until the COMMIT runs with those of who called.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.foreign_code(p_restores boolean)
+RETURNS TABLE (code text, table_name text, belongs_to text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE reached (oid, is_set) AS (
+        SELECT t.oid, s.is_set OR p_restores
+        FROM (
+            VALUES
+                (false, '"public"."persistent_attribute"', false),
+                (false, '"public"."state_instance"', false),
+                (false, '"public"."state_instance_history"', false),
+                (false, '"public"."state_instance_owners"', false),
+                (false, '"public"."workflow_instance"', false),
+                (true, '"public"."persistent_attribute"', true),
+                (NULL, NULL, false)
+        ) AS s(is_restored, name, is_set)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        WHERE s.is_restored = p_restores
+        UNION
+        SELECT x.oid, x.is_set
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f' AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner ELSE t.relowner END::regrole AS owner
+        FROM reached AS r
+        JOIN pg_class AS t ON t.oid = r.oid
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE.
+        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> 'windrow_yworkflow'::regnamespace
+        UNION
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions.
+        SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.oid
+        ) AS k(classid, objid)
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
+        LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+        JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE r.is_set
+          AND NOT q.rolsuper
+    ) AS x
+    ORDER BY x.class::text, x.code;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.foreign_code(boolean) IS
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body 0da35e4768ac]';
+
+-- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
+-- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
+-- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.check_caller(p_caller text, p_restores boolean)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+DECLARE
+    v_code record;
+BEGIN
+    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER') OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+    ) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
+        RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
+            USING ERRCODE = '42501', HINT = 'Where a trigger of the application opened it, call this as a member of windrow_yworkflow_operator that is no superuser; else close it first.';
+    END IF;
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        RETURN;
+    END IF;
+    -- An older snapshot shows no trigger that came since: then nobody else may be able to create one.
+    IF p_restores AND current_setting('transaction_isolation') <> 'read committed' AND EXISTS (
+        SELECT FROM unnest(ARRAY['"public"."persistent_attribute"']) AS s(name)
+        JOIN pg_class AS t ON t.oid = to_regclass(s.name)
+        CROSS JOIN LATERAL (
+            SELECT t.relowner
+            UNION ALL
+            SELECT a.grantee FROM aclexplode(t.relacl) AS a WHERE a.privilege_type = 'TRIGGER'
+        ) AS m(oid)
+        LEFT JOIN pg_roles AS r ON r.oid = m.oid
+        WHERE r.rolsuper IS NOT TRUE
+          AND m.oid <> current_user::regrole
+    ) THEN
+        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began', current_setting('transaction_isolation')
+            USING ERRCODE = '25001', HINT = 'BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of windrow_yworkflow_operator that is no superuser.';
+    END IF;
+    FOR v_code IN SELECT * FROM windrow_yworkflow.foreign_code(p_restores) AS c LOOP
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code, v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = 'Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this as a member of windrow_yworkflow_operator that is no superuser.';
+    END LOOP;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.check_caller(text, boolean) IS
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights. [body 197cea405d47]';
 
 -- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
@@ -523,6 +673,7 @@ BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_yworkflow.check_caller(current_user, false);
     SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow_yworkflow.run_begin(p_options) AS b;
     IF v_run IS NULL THEN
         p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
@@ -549,6 +700,7 @@ BEGIN
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
                             WHEN v_rule OPERATOR(pg_catalog.=) 'workflow_instances' THEN windrow_yworkflow.workflow_instances_step(v_run)
                         END;
+                        PERFORM windrow_yworkflow.check_caller(current_user, false);
                     END IF;
                 EXCEPTION
                     WHEN query_canceled THEN
@@ -587,7 +739,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body 0d28ecfe06ec]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body c1ac441a36d9]';
 
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.preview(p_options jsonb DEFAULT '{}')
@@ -612,7 +764,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_yworkflow.preview(''{"run_families": 100}''); [body 8e8d69961a7b]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. Reads only, locks nothing. Example: SELECT windrow_yworkflow.preview(''{"run_families": 100}''); [body 979a9844d7f6]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.purge_begin(p_options jsonb)
@@ -648,19 +800,20 @@ BEGIN
         RAISE EXCEPTION 'not armed on this server: nothing is deleted before someone said so'
             USING ERRCODE = '55000', HINT = 'CALL windrow_yworkflow.arm() first.';
     END IF;
-    PERFORM windrow_yworkflow.check_stranger();
+    PERFORM windrow_yworkflow.check_catalog();
     PERFORM windrow_yworkflow.check_archive(v_rule);
+    PERFORM windrow_yworkflow.reap();
     INSERT INTO windrow_yworkflow.run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM windrow_yworkflow.run_open(v_run, v_rule);
     PERFORM windrow_yworkflow.run_unlock();
-    PERFORM pg_advisory_lock(1817104196, (16 + v_run % 1000000000)::integer);
+    PERFORM windrow_yworkflow.take_lock();
     RETURN v_run;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_begin(jsonb) IS
-    'Checks the options of purge() and opens the ledger. [body 31fe576e468f]';
+    'Checks the options of purge() and opens the ledger. [body 30f890b6b22f]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -686,7 +839,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.check_key(text, text) IS
-    'Raises 22023 for what cannot be a key of the root table of the rule. [body 28b215eec46a]';
+    'Raises 22023 for what cannot be a key of the root table of the rule. [body d1f3c56f0784]';
 
 -- workflow_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_purge(p_run bigint, p_key text)
@@ -721,7 +874,10 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', windrow_yworkflow.setting_of('workflow_instances', 'lock_timeout') || 'ms', true);
     BEGIN
+        PERFORM windrow_yworkflow.take_tables(p_run);
+        PERFORM windrow_yworkflow.look_again(p_run);
         SELECT * INTO v_batch FROM windrow_yworkflow.workflow_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
+        PERFORM windrow_yworkflow.look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -759,7 +915,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8660ccdaac55]';
+    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body a7989700fd62]';
 
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
@@ -777,15 +933,18 @@ BEGIN
     -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow_yworkflow.check_caller(current_user, false);
     v_run := windrow_yworkflow.purge_begin(p_options);
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := windrow_yworkflow.check_rule(p_options);
-    FOR v_key IN SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key LOOP
+    -- No cursor stays open over a COMMIT.
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
             v_reason := CASE
                 WHEN v_rule OPERATOR(pg_catalog.=) 'workflow_instances' THEN windrow_yworkflow.workflow_instances_purge(v_run, v_key)
             END;
+            PERFORM windrow_yworkflow.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
@@ -814,7 +973,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_yworkflow.purge(''{"key": [17]}''); [body 21cd382b9184]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_yworkflow.purge(''{"key": [17]}''); [body 06a16c9b5ff0]';
 
 -- purge_end: closes the ledger of a purge.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.purge_end(p_run bigint, p_keys text[], p_reasons text[])
@@ -848,7 +1007,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.purge_end(bigint, text[], text[]) IS
-    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body f2e42c35422b]';
+    'Closes purge p_run; answers run_result() with the refused keys and their reasons. [body c4d2ffea34a6]';
 
 -- pause, resume: the kill switch. A running purge obeys before its next batch.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.pause(p_reason text DEFAULT NULL)
@@ -862,7 +1021,7 @@ AS $windrow$
         paused_reason = p_reason;
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.pause(text) IS
-    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_yworkflow.pause(''month-end closing''); [body 19f6265fdf5b]';
+    'Stops a running purge before its next batch and refuses new ones. Example: CALL windrow_yworkflow.pause(''month-end closing''); [body 40dae263c622]';
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.resume()
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -874,7 +1033,7 @@ AS $windrow$
         paused_reason = NULL;
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.resume() IS
-    'Allows runs again after pause(). Example: CALL windrow_yworkflow.resume(); [body 8738ee6fc921]';
+    'Allows runs again after pause(). Example: CALL windrow_yworkflow.resume(); [body 2224a518b27c]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.orphans()
@@ -909,13 +1068,32 @@ AS $windrow$
       AND NOT EXISTS (SELECT FROM "public"."state_instance" AS p WHERE p."id" = c."state_instance_id");
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.orphans() IS
-    'Rows whose parent is not there, by edge. Reads whole tables. [body 6e1c4373a952]';
+    'Rows whose parent is not there, by edge. Reads whole tables. [body 1a37f18708bb]';
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
-CREATE OR REPLACE PROCEDURE windrow_yworkflow.arm()
-LANGUAGE sql SECURITY DEFINER
+-- The one of earlier versions took no options; with both, a call without any would name neither.
+DO $windrow$
+BEGIN
+    DROP PROCEDURE IF EXISTS windrow_yworkflow.arm();
+END
+$windrow$;
+CREATE OR REPLACE PROCEDURE windrow_yworkflow.arm(p_options jsonb DEFAULT '{}')
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
+BEGIN
+    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['until']);
+    IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
+        RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not armed.';
+    END IF;
+    UPDATE windrow_yworkflow.control
+    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    DELETE FROM windrow_yworkflow.catalog_state AS s WHERE s.run_id = 0;
+    INSERT INTO windrow_yworkflow.catalog_state (run_id, state)
+    VALUES (0, windrow_yworkflow.catalog_now());
+    PERFORM windrow_yworkflow.check_catalog();
     UPDATE windrow_yworkflow.control
     SET armed = true,
         armed_by = session_user,
@@ -925,9 +1103,10 @@ AS $windrow$
         orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM windrow_yworkflow.orphans() AS o);
     -- What refused on other servers, or here, is over.
     DELETE FROM windrow_yworkflow.refusal;
+END
 $windrow$;
-COMMENT ON PROCEDURE windrow_yworkflow.arm() IS
-    'Allows runs to delete on this server; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL windrow_yworkflow.arm(); [body 5275506df0be]';
+COMMENT ON PROCEDURE windrow_yworkflow.arm(jsonb) IS
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Examples: CALL windrow_yworkflow.arm(); CALL windrow_yworkflow.arm(''{"until": "restart"}''); [body 07f3ee931077]';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.set_policy(p_options jsonb)
@@ -962,7 +1141,7 @@ BEGIN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
-    PERFORM pg_advisory_xact_lock(1817104196, 2);
+    LOCK TABLE windrow_yworkflow.latch IN EXCLUSIVE MODE;
     SELECT * INTO v_policy FROM windrow_yworkflow.policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
     v_retention := coalesce(windrow_yworkflow.seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
     IF v_retention < v_minimum THEN
@@ -990,7 +1169,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_yworkflow.set_policy(''{"scope": "42", "retention": "30d"}''); [body 1c62058b6291]';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT windrow_yworkflow.set_policy(''{"scope": "42", "retention": "30d"}''); [body cd96e5c9ac33]';
 CREATE OR REPLACE FUNCTION windrow_yworkflow.drop_policy(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1003,7 +1182,7 @@ DECLARE
 BEGIN
     PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'scope']);
     v_rule := windrow_yworkflow.check_rule(p_options);
-    PERFORM pg_advisory_xact_lock(1817104196, 2);
+    LOCK TABLE windrow_yworkflow.latch IN EXCLUSIVE MODE;
     DELETE FROM windrow_yworkflow.policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
@@ -1013,7 +1192,39 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.drop_policy(jsonb) IS
-    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_yworkflow.drop_policy(''{"scope": "42"}''); [body 4e0c910231d6]';
+    'Drops one policy and answers it. Waits for a running batch. Example: SELECT windrow_yworkflow.drop_policy(''{"scope": "42"}''); [body 6d29239ad8f7]';
+
+-- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.row_of_key(p_rule text, p_key text, OUT o_key text, OUT o_found boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_key_1_1 "public"."workflow_instance"."id"%TYPE;
+BEGIN
+    IF p_rule = 'workflow_instances' THEN
+        BEGIN
+            v_key_1_1 := p_key;
+        EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+            v_key_1_1 := NULL;
+        END;
+        IF num_nulls(v_key_1_1) > 0 THEN
+            RAISE EXCEPTION 'not a key of %: %', 'workflow_instance', quote_nullable(p_key)
+                USING ERRCODE = '22023', HINT = 'A key is a value of workflow_instance.id.';
+        END IF;
+        SELECT i."id"::text, true
+        INTO o_key, o_found
+        FROM "public"."workflow_instance" AS i
+        WHERE i."id" = v_key_1_1;
+        o_key := coalesce(o_key, v_key_1_1::text);
+    END IF;
+    o_found := coalesce(o_found, false);
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.row_of_key(text, text) IS
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body d5222ca25f71]';
 
 -- set_hold, release_hold: families that must stay.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.set_hold(p_options jsonb)
@@ -1024,42 +1235,51 @@ SET row_security = off
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_rule   text;
-    v_hold   windrow_yworkflow.hold%ROWTYPE;
-    v_until  timestamptz;
-    v_exists boolean;
+    v_rule  text;
+    v_row   record;
+    v_hold  windrow_yworkflow.hold%ROWTYPE;
+    v_until timestamptz;
 BEGIN
-    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until']);
+    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
     v_rule := windrow_yworkflow.check_rule(p_options);
-    PERFORM windrow_yworkflow.check_key(v_rule, p_options ->> 'key');
     IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
         RAISE EXCEPTION 'a hold needs a reason'
             USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
     END IF;
-    BEGIN
-        v_until := (p_options ->> 'until')::timestamptz;
-    EXCEPTION WHEN data_exception THEN
+    v_until := windrow_yworkflow.instant_of(p_options ->> 'until');
+    IF v_until IS NULL AND p_options ->> 'until' IS NOT NULL THEN
         RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
             USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
-    END;
-    PERFORM pg_advisory_xact_lock(1817104196, 2);
-    INSERT INTO windrow_yworkflow.hold AS h (rule, key, reason, until)
-    VALUES (v_rule, p_options ->> 'key', p_options ->> 'reason', v_until)
+    END IF;
+    IF v_until <= clock_timestamp() THEN
+        RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until out.';
+    END IF;
+    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
+            USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
+    END IF;
+    LOCK TABLE windrow_yworkflow.latch IN EXCLUSIVE MODE;
+    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM windrow_yworkflow.row_of_key(v_rule, p_options ->> 'key') AS r;
+    IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
+        RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With {"even_if_absent": true} it is stored all the same.';
+    END IF;
+    INSERT INTO windrow_yworkflow.hold AS h (rule, key, reason, until, absent)
+    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
     ON CONFLICT (rule, key) DO UPDATE
     SET reason = excluded.reason,
         until = excluded.until,
         placed_by = excluded.placed_by,
-        placed_at = clock_timestamp()
+        placed_at = clock_timestamp(),
+        absent = excluded.absent
     RETURNING * INTO v_hold;
-    -- After the lock no batch is under way that did not see the hold: the row is here to stay, or already gone.
-    v_exists := CASE v_rule
-        WHEN 'workflow_instances' THEN EXISTS (SELECT FROM "public"."workflow_instance" AS i WHERE i."id" = v_hold.key::integer)
-    END;
-    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_exists))::json;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.set_hold(jsonb) IS
-    'Holds the family of a member: rule, key, reason, until (open if left out). Waits for a running batch; exists tells whether the row is still there. Example: SELECT windrow_yworkflow.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body deb5185972c2]';
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT windrow_yworkflow.set_hold(''{"key": 17, "reason": "audit 2026"}''); [body ed1e51fbfdc2]';
 CREATE OR REPLACE FUNCTION windrow_yworkflow.release_hold(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1068,11 +1288,15 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule text;
+    v_key  text := p_options ->> 'key';
     v_hold windrow_yworkflow.hold%ROWTYPE;
 BEGIN
     PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'key']);
     v_rule := windrow_yworkflow.check_rule(p_options);
-    DELETE FROM windrow_yworkflow.hold AS h WHERE h.rule = v_rule AND h.key = p_options ->> 'key' RETURNING * INTO v_hold;
+    IF NOT EXISTS (SELECT FROM windrow_yworkflow.hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        SELECT r.o_key INTO v_key FROM windrow_yworkflow.row_of_key(v_rule, v_key) AS r;
+    END IF;
+    DELETE FROM windrow_yworkflow.hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
             USING ERRCODE = '22023', HINT = 'The holds are in table windrow_yworkflow.hold.';
@@ -1081,7 +1305,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.release_hold(jsonb) IS
-    'Releases a hold and answers it. Example: SELECT windrow_yworkflow.release_hold(''{"key": 17}''); [body 357f271427dd]';
+    'Releases a hold and answers it. Example: SELECT windrow_yworkflow.release_hold(''{"key": 17}''); [body 7fda73935e82]';
 
 -- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.set_windows(p_options jsonb)
@@ -1152,9 +1376,9 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.set_windows(jsonb) IS
-    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_yworkflow.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_yworkflow.set_windows(''{"windows": "never"}''); [body 646b78c87264]';
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT windrow_yworkflow.set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT windrow_yworkflow.set_windows(''{"windows": "never"}''); [body 525649c81d07]';
 
--- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.claim_artifacts(p_limit integer)
 RETURNS TABLE (artifact_id bigint, host text, path text)
 LANGUAGE sql SECURITY DEFINER
@@ -1176,7 +1400,19 @@ AS $windrow$
     RETURNING a.artifact_id, a.host, a.path;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.claim_artifacts(integer) IS
-    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body c0d7f374d909]';
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes. [body d1fabc0d3557]';
+CREATE OR REPLACE FUNCTION windrow_yworkflow.named_artifacts(p_artifacts jsonb)
+RETURNS TABLE (artifact_id bigint, named_by text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+    -- No rule of the spec names files.
+    SELECT NULL::bigint, NULL::text WHERE false;
+
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.named_artifacts(jsonb) IS
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end. [body 23ae83ad68de]';
 CREATE OR REPLACE FUNCTION windrow_yworkflow.finish_artifact(p_artifact_id bigint, p_error text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1194,7 +1430,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.finish_artifact(bigint, text) IS
-    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body 3675418e87f1]';
+    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up. [body b407b0a97a6b]';
 
 -- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.record_forced_install(p_findings jsonb)
@@ -1209,7 +1445,7 @@ AS $windrow$
     END;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.record_forced_install(jsonb) IS
-    'Notes the findings of the check that an installation overruled; NULL clears the note. [body ebc6c2277fd1]';
+    'Notes the findings of the check that an installation overruled; NULL clears the note. [body aa69a54fbead]';
 
 -- verify: is everything as it should be?
 CREATE OR REPLACE FUNCTION windrow_yworkflow.verify(p_options jsonb DEFAULT '{}')
@@ -1266,12 +1502,14 @@ BEGIN
             ('archive_restore'),
             ('archive_step'),
             ('arm'),
+            ('catalog_now'),
             ('check_archive'),
+            ('check_caller'),
+            ('check_catalog'),
             ('check_key'),
             ('check_options'),
             ('check_rule'),
             ('check_run_options'),
-            ('check_stranger'),
             ('claim_artifacts'),
             ('count_backlog'),
             ('drop_policy'),
@@ -1279,12 +1517,16 @@ BEGIN
             ('due_of'),
             ('finish_artifact'),
             ('fit_archive'),
+            ('foreign_code'),
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('instant_of'),
             ('is_alive'),
             ('is_own'),
             ('kept_back'),
+            ('look_again'),
+            ('named_artifacts'),
             ('next_batch'),
             ('note_refusal'),
             ('on_setting'),
@@ -1301,8 +1543,10 @@ BEGIN
             ('record_forced_install'),
             ('record_skips'),
             ('release_hold'),
+            ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('row_of_key'),
             ('rule_paused'),
             ('run'),
             ('run_begin'),
@@ -1318,10 +1562,12 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
-            ('stranger'),
             ('strangers'),
+            ('take_lock'),
+            ('take_tables'),
             ('tally_up'),
             ('throttle'),
+            ('unaccounted'),
             ('verify'),
             ('workflow_instances_archived'),
             ('workflow_instances_batch'),
@@ -1365,16 +1611,285 @@ BEGIN
         UNION ALL
         SELECT
             4, 'routine', r.name,
-            CASE WHEN p.oid IS NOT NULL AND d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'ok' ELSE 'violation' END,
+            CASE WHEN p.known THEN 'ok' ELSE 'violation' END,
             1,
             CASE
-                WHEN p.oid IS NULL THEN 'missing; run windrow install'
-                WHEN d.description LIKE '%[body ' || left(encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'), 12) || ']' THEN 'as generated'
+                WHEN p.known IS NULL THEN 'missing; run windrow install'
+                WHEN p.known THEN 'as generated'
                 ELSE 'edited by hand; windrow install puts it back'
             END
         FROM routine AS r
-        LEFT JOIN pg_proc AS p ON p.pronamespace = 'windrow_yworkflow'::regnamespace AND p.proname = r.name
-        LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
+        LEFT JOIN LATERAL (
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            FROM pg_proc AS p
+            LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+            CROSS JOIN LATERAL (SELECT concat_ws(
+                ' ',
+                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+                CASE WHEN p.proisstrict THEN 'strict' END,
+                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+            )) AS h(head)
+            WHERE p.pronamespace = 'windrow_yworkflow'::regnamespace
+              AND p.proname = r.name
+        ) AS p ON true
+        UNION ALL
+        -- What somebody else has made in the schema, or may do to what is in it.
+        SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                -- The roles hold rights and do nothing else.
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('role %I', r.rolname) AS object,
+                    pg_catalog.concat('may ', pg_catalog.concat_ws(
+                        ', ',
+                        CASE WHEN r.rolcanlogin AND r.rolname = 'windrow_yworkflow_owner' THEN 'log in' END,
+                        CASE WHEN r.rolsuper THEN 'do everything' END,
+                        CASE WHEN r.rolcreaterole THEN 'create roles' END,
+                        CASE WHEN r.rolcreatedb THEN 'create databases' END,
+                        CASE WHEN r.rolreplication THEN 'replicate' END,
+                        CASE WHEN r.rolbypassrls THEN 'bypass row security' END
+                    )) AS problem,
+                    pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE WHEN r.rolname = 'windrow_yworkflow_owner' THEN 'NOLOGIN ' END) AS remedy
+                FROM pg_catalog.pg_roles AS r
+                WHERE r.rolname IN ('windrow_yworkflow_owner', 'windrow_yworkflow_operator', 'windrow_yworkflow_auditor')
+                  AND (r.rolcanlogin AND r.rolname = 'windrow_yworkflow_owner' OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
+                UNION ALL
+                -- A member of the owner role may do what it may. Who installs is one, and who owns all the tables gains nothing by it.
+                SELECT
+                    2,
+                    pg_catalog.format('role %I', r.rolname),
+                    pg_catalog.format('is granted to %s, who may then act as the owner', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+                    pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE r.rolname = 'windrow_yworkflow_owner'
+                  AND NOT m.rolsuper
+                  AND m.rolname <> ALL (ARRAY(SELECT c.installed_by FROM windrow_yworkflow.control AS c)::pg_catalog.name[])
+                  AND NOT coalesce((
+                      SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(m.oid, t.relowner, 'MEMBER'))
+                      FROM pg_catalog.pg_class AS t
+                      WHERE t.relnamespace = pg_catalog.to_regnamespace('"public"')
+                        AND t.relname IN ('persistent_attribute', 'state_instance', 'state_instance_history', 'state_instance_owners', 'workflow_instance')
+                  ), false)
+                  -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.pg_database AS b
+                      JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND e.refobjid = r.oid
+                      WHERE b.datdba = m.oid
+                        AND b.datname <> pg_catalog.current_database()
+                  )
+                GROUP BY r.rolname
+                UNION ALL
+                SELECT
+                    3,
+                    pg_catalog.format('role %I', m.rolname),
+                    pg_catalog.format('is a member of %s', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', ')),
+                    pg_catalog.format('REVOKE %s FROM %I', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', '), m.rolname)
+                FROM pg_catalog.pg_auth_members AS a
+                JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+                JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+                WHERE m.rolname = 'windrow_yworkflow_owner'
+                  AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+                GROUP BY m.rolname
+                UNION ALL
+                SELECT
+                    4,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(n.nspowner)),
+                    pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO windrow_yworkflow_owner', n.nspname, n.nspname)
+                FROM pg_catalog.pg_namespace AS n
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND pg_catalog.pg_get_userbyid(n.nspowner) <> 'windrow_yworkflow_owner'
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('schema %I', n.nspname),
+                    pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM pg_catalog.pg_namespace AS n
+                CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND a.privilege_type = 'CREATE'
+                  AND a.grantee <> n.nspowner
+                  AND pg_catalog.pg_get_userbyid(a.grantee) <> 'windrow_yworkflow_owner'
+                UNION ALL
+                -- The catalog does not note who owns what the first superuser made.
+                SELECT
+                    6,
+                    pg_catalog.pg_describe_object(d.classid, d.objid, 0),
+                    pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10))),
+                    'drop it if windrow did not make it, else give it to windrow_yworkflow_owner'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid AND d.deptype = 'n'
+                LEFT JOIN pg_catalog.pg_shdepend AS o
+                    ON o.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+                    AND o.classid = d.classid
+                    AND o.objid = d.objid
+                    AND o.deptype = 'o'
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10)) <> 'windrow_yworkflow_owner'
+                UNION ALL
+                -- What acts when a row of the ledger is written.
+                SELECT
+                    7,
+                    pg_catalog.format('trigger %I on table %s', t.tgname, t.tgrelid::pg_catalog.regclass),
+                    pg_catalog.format('calls %s', t.tgfoid::pg_catalog.regprocedure),
+                    pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal
+                JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND p.pronamespace <> n.oid
+                UNION ALL
+                SELECT
+                    8,
+                    pg_catalog.format('rule %I on table %s', u.rulename, u.ev_class::pg_catalog.regclass),
+                    'acts beside what windrow writes',
+                    pg_catalog.format('DROP RULE %I ON %s', u.rulename, u.ev_class::pg_catalog.regclass)
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                JOIN pg_catalog.pg_rewrite AS u ON u.ev_class = c.oid
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND u.rulename <> '_RETURN'
+            ) AS f
+            ORDER BY f.position, f.object
+        ) AS c
+        UNION ALL
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        FROM pg_auth_members AS a
+        JOIN pg_roles AS r ON r.oid = a.roleid
+        JOIN pg_roles AS m ON m.oid = a.member
+        WHERE r.rolname = 'windrow_yworkflow_owner'
+          AND NOT m.rolsuper
+          AND m.oid <> (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database())
+          AND EXISTS (
+              SELECT FROM pg_database AS b
+              JOIN pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_authid'::regclass AND e.refobjid = r.oid
+              WHERE b.datdba = m.oid
+                AND b.datname <> current_database()
+          )
+        UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            SELECT f.object, f.problem, f.remedy
+            FROM (
+                SELECT
+                    1 AS position,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure) AS object,
+                    pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
+                    pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                CROSS JOIN LATERAL pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND a.grantee <> p.proowner
+                  AND NOT (
+                      pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_yworkflow_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope', 'archive_list')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_yworkflow_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_step', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore')
+                  )
+                UNION ALL
+                SELECT
+                    2,
+                    pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure),
+                    pg_catalog.format('may not be called by %I', g.role),
+                    'run windrow install'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
+                JOIN (
+                    SELECT r.name, 'windrow_yworkflow_auditor' AS role
+                    FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope', 'archive_list']) AS r(name)
+                    UNION ALL
+                    SELECT r.name, 'windrow_yworkflow_operator'
+                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_step', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore']) AS r(name)
+                ) AS g ON g.name = p.proname
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND NOT EXISTS (
+                      SELECT FROM pg_catalog.aclexplode(p.proacl) AS a
+                      WHERE pg_catalog.pg_get_userbyid(a.grantee) = g.role
+                  )
+                UNION ALL
+                -- Who may read the ledger is for its owner to say; who writes to it says what is true.
+                SELECT
+                    3,
+                    pg_catalog.format('table %s', a.class),
+                    pg_catalog.format('%s by %s', a.does, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+                    pg_catalog.format('REVOKE ALL ON %s FROM %s', a.class, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+                FROM (
+                    SELECT c.oid::pg_catalog.regclass AS class, e.grantee, pg_catalog.concat('may be written to: ', pg_catalog.string_agg(DISTINCT e.privilege_type, ', ')) AS does
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    LEFT JOIN pg_catalog.pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL AND NOT t.attisdropped
+                    CROSS JOIN LATERAL (
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
+                        UNION ALL
+                        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(t.attacl) AS x
+                    ) AS e
+                    WHERE n.nspname = 'windrow_yworkflow'
+                      AND e.grantee <> c.relowner
+                      AND e.privilege_type NOT IN ('SELECT', 'USAGE')
+                    GROUP BY c.oid, e.grantee
+                    UNION ALL
+                    SELECT c.oid::pg_catalog.regclass, x.grantee, 'may be read'
+                    FROM pg_catalog.pg_namespace AS n
+                    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
+                    CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS x
+                    WHERE n.nspname = 'windrow_yworkflow'
+                      AND x.grantee = 0
+                      AND x.privilege_type = 'SELECT'
+                ) AS a
+                UNION ALL
+                -- The last installation noted what each check said.
+                SELECT
+                    4,
+                    pg_catalog.format('constraint %I', w.name),
+                    CASE
+                        WHEN k.oid IS NULL THEN 'is missing'
+                        WHEN NOT k.convalidated THEN 'is not validated'
+                        ELSE 'is another than the installation made'
+                    END,
+                    'run windrow install'
+                FROM pg_catalog.unnest(ARRAY['control_only_row_check', 'policy_workflow_instances', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check', 'unarchived_action_check']) AS w(name)
+                LEFT JOIN (
+                    pg_catalog.pg_constraint AS k
+                    JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace AND n.nspname = 'windrow_yworkflow'
+                ) ON k.conname = w.name AND k.contype = 'c'
+                WHERE k.oid IS NULL
+                   OR NOT k.convalidated
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ', pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
+                   OR pg_catalog.obj_description(k.oid, 'pg_constraint') IS NULL
+                UNION ALL
+                SELECT
+                    5,
+                    pg_catalog.format('table %s', c.oid::pg_catalog.regclass),
+                    'has no primary key any more',
+                    'make it again, as the CREATE TABLE of the generated files has it'
+                FROM pg_catalog.pg_namespace AS n
+                JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'archive_persistent_attribute', 'kept_run', 'unarchived', 'rule_pause', 'refusal', 'catalog_state')
+                  AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
+                UNION ALL
+                SELECT
+                    6,
+                    pg_catalog.format('constraint %I on table %s', k.conname, k.conrelid::pg_catalog.regclass),
+                    'is none of windrow''s',
+                    pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', k.conrelid::pg_catalog.regclass, k.conname)
+                FROM pg_catalog.pg_constraint AS k
+                JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace
+                WHERE n.nspname = 'windrow_yworkflow'
+                  AND k.conrelid <> 0
+                  AND k.contype IN ('c', 'f', 'x', 't')
+                  AND k.conname <> ALL (ARRAY['control_only_row_check', 'policy_workflow_instances', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check', 'unarchived_action_check']::pg_catalog.name[])
+            ) AS f
+            ORDER BY f.position, f.object, f.problem
+        ) AS c
         UNION ALL
         SELECT
             5, 'index', n.index_name,
@@ -1390,16 +1905,13 @@ BEGIN
         LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
         UNION ALL
         SELECT
-            5, 'reference', s.table_name,
-            CASE WHEN s.overruled THEN 'notice' ELSE 'violation' END,
-            1,
-            format(
-                'references %s by %s (on delete %s), and the spec does not know it: %s%s',
-                s.parent, s.constraint_name, s.on_delete,
-                CASE WHEN s.obeys THEN 'its rows would go or change with it' ELSE 'no family that it names can go' END,
-                CASE WHEN s.overruled THEN '; overruled by windrow install --force' WHEN s.obeys THEN '; runs refuse' END
-            )
+            5, 'reference', s.object, 'violation', 1,
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
         FROM windrow_yworkflow.strangers() AS s
+        UNION ALL
+        SELECT 5, 'catalog', c.spec, 'violation', 1, windrow_yworkflow.unaccounted() || '; runs refuse'
+        FROM windrow_yworkflow.control AS c
+        WHERE starts_with(windrow_yworkflow.unaccounted(), 'catalog changed')
         UNION ALL
         SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM windrow_yworkflow.policy AS p
@@ -1469,4 +1981,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 56a5a8096e67]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 1171c58079a8]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
 -- archive_next: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
 -- that reads the whole table is never the better one.
@@ -19,7 +20,7 @@ AS $windrow$
     ) AS n(run);
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_next(bigint) IS
-    'The first run after p_after of which rows are archived; NULL if there is none. [body f24b23862504]';
+    'The first run after p_after of which rows are archived; NULL if there is none. [body c470805103b3]';
 
 -- archive_last: when the last row of a run was archived.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_last(p_run bigint)
@@ -35,7 +36,7 @@ AS $windrow$
     ) AS n(at);
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_last(bigint) IS
-    'When the last of the archived rows of a run came into the archive; NULL if there is none. [body c7f8b0ec455d]';
+    'When the last of the archived rows of a run came into the archive; NULL if there is none. [body 751adc8f4f1b]';
 
 -- archive_keep: the ledger does not forget a run while rows of it are archived.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_keep(p_days bigint)
@@ -63,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_keep(bigint) IS
-    'Notes in table kept_run which runs older than p_days have archived rows; forgets what left the archive of runs that are forgotten. [body b46ba4616790]';
+    'Notes in table kept_run which runs older than p_days have archived rows; forgets what left the archive of runs that are forgotten. [body 7c297a1db0ad]';
 
 -- archive_of: the archived rows of one run, or of all that are old enough, counted.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_of(p_run bigint, p_before timestamptz)
@@ -106,7 +107,7 @@ AS $windrow$
     WHERE p_before IS NULL OR t.last < p_before AND r.status IS DISTINCT FROM 'running';
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_of(bigint, timestamptz) IS
-    'What archive_list() answers, of one run or of those whose last row was archived before an instant. [body a6369d882f90]';
+    'What archive_list() answers, of one run or of those whose last row was archived before an instant. [body f67030d15aa0]';
 
 -- archive_options: the options run and older_than, of which a list needs none and a drop one.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_options(p_options jsonb, OUT o_run bigint, OUT o_before timestamptz)
@@ -130,7 +131,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_options(jsonb) IS
-    'The options run and older_than of what works on the archive; raises 22023 with a hint for what makes no sense. [body 92efeef50393]';
+    'The options run and older_than of what works on the archive; raises 22023 with a hint for what makes no sense. [body 9adb9b8192be]';
 
 -- archive_list: which runs have archived rows.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_list(p_options jsonb DEFAULT '{}')
@@ -144,7 +145,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_list(jsonb) IS
-    'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive from end to end, unless a run is named. Examples: SELECT windrow_yworkflow.archive_list(); SELECT windrow_yworkflow.archive_list(''{"older_than": "90d"}''); [body 4768a84b5257]';
+    'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive from end to end, unless a run is named. Examples: SELECT windrow_yworkflow.archive_list(); SELECT windrow_yworkflow.archive_list(''{"older_than": "90d"}''); [body 4b4736fb0844]';
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or deletes up to 10,000
 -- rows of that run from the archive number io_place, behind row io_after. io_run is NULL when all is done. p_by_run is the
@@ -222,7 +223,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_step(bigint, bigint, timestamptz, bigint, integer, bigint) IS
-    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body a86315f4efae]';
+    'One step of archive_drop() or archive_prune(): the next run, or up to 10,000 rows of one table less, as noted in table unarchived. [body d072f692caed]';
 
 -- archive_cutoff: the instant before which the last row of a run must have been archived, so that a run prunes it.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_cutoff(p_run bigint)
@@ -237,7 +238,7 @@ AS $windrow$
       AND r.status <> 'cancelled';
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_cutoff(bigint) IS
-    'The instant archive_days ago; NULL where that is 0, or run p_run must not prune. [body a3ae9762c7fd]';
+    'The instant archive_days ago; NULL where that is 0, or run p_run must not prune. [body 7333cd949715]';
 
 -- archive_goes_on: whether a run that has pruned so many rows prunes on.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_goes_on(p_run bigint, p_rows bigint)
@@ -252,7 +253,7 @@ AS $windrow$
     WHERE r.run_id = p_run;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_goes_on(bigint, bigint) IS
-    'Whether run p_run prunes on after p_rows rows: up to 100,000, or as long as its time budget and its window last; not once it is paused. [body 9a2b59398c53]';
+    'Whether run p_run prunes on after p_rows rows: up to 100,000, or as long as its time budget and its window last; not once it is paused. [body ba1482fa7f19]';
 
 -- archive_prune: what the end of a run does to the archive.
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.archive_prune(p_run bigint)
@@ -279,7 +280,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.archive_prune(bigint) IS
-    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body 8b640b0f0b38]';
+    'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it. [body f28bd88307f6]';
 
 -- archive_drop: archived rows of a run, or of all old ones, for good.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_drop_begin(p_options jsonb, OUT o_run bigint, OUT o_before timestamptz, OUT o_dry_run boolean, OUT o_found json)
@@ -309,7 +310,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_drop_begin(jsonb) IS
-    'Checks the options of archive_drop() and counts what it is about. [body 1cafd9ff8f35]';
+    'Checks the options of archive_drop() and counts what it is about. [body 64799a4d8067]';
 CREATE OR REPLACE PROCEDURE windrow_yworkflow.archive_drop(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
 AS $windrow$
@@ -344,7 +345,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.archive_drop(jsonb, json) IS
-    'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else. Examples: CALL windrow_yworkflow.archive_drop(''{"run": 17}''); CALL windrow_yworkflow.archive_drop(''{"older_than": "90d", "dry_run": true}''); [body 6e43c83e76ca]';
+    'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else. Examples: CALL windrow_yworkflow.archive_drop(''{"run": 17}''); CALL windrow_yworkflow.archive_drop(''{"older_than": "90d", "dry_run": true}''); [body e2aa29644837]';
 
 -- workflow_instances_archived: the archived rows of families, found along the edges of the spec in the archive of one run.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_archived(p_run bigint, p_keys text[])
@@ -368,7 +369,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_archived(bigint, text[]) IS
-    'The archived rows of run p_run that belong to the families p_keys: the place of the table in the order of a restoration, and windrow_row_id. [body 5eef38d7b0d5]';
+    'The archived rows of run p_run that belong to the families p_keys: the place of the table in the order of a restoration, and windrow_row_id. [body b6d53d274e1c]';
 
 -- archive_gap: the archive holds what the ledger says that a run deleted, but for what has left it since.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_gap(p_run bigint)
@@ -388,7 +389,7 @@ AS $windrow$
     LIMIT 1;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_gap(bigint) IS
-    'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there. [body a81f1e8a7089]';
+    'The first table of which the archive of run p_run does not hold as many rows as the ledger says; NULL where all are there. [body 35ff9ad02d7f]';
 
 -- archive_put: rows go from an archive back into their table, in one statement, and as many come in as leave.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
@@ -435,7 +436,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_put(text, text, text, bigint, bigint[]) IS
-    'Moves the rows of run p_run with these windrow_row_id from an archive into their table; answers how many. [body 96261a1ad28a]';
+    'Moves the rows of run p_run with these windrow_row_id from an archive into their table; answers how many. [body 3e7c9b93683c]';
 
 -- archive_restore: archived rows come back, of a whole run or of families; all of them, or none.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.archive_restore(p_options jsonb)
@@ -458,6 +459,7 @@ DECLARE
     v_counts bigint[] := '{}';
     v_1 bigint[];
 BEGIN
+    PERFORM windrow_yworkflow.check_caller(session_user, true);
     PERFORM windrow_yworkflow.check_options(p_options, ARRAY['run', 'rule', 'key', 'max_rows']);
     SELECT o.o_run INTO v_run FROM windrow_yworkflow.archive_options(p_options) AS o;
     IF v_run IS NULL THEN
@@ -535,8 +537,10 @@ BEGIN
     SELECT v_run, 'RESTORED', n.name, n.rows, to_jsonb(v_keys)
     FROM unnest(v_names, v_counts) WITH ORDINALITY AS n(name, rows, position)
     ORDER BY n.position;
+    -- By now the tables are locked, and get no further trigger.
+    PERFORM windrow_yworkflow.check_caller(session_user, true);
     -- After the lock no batch is under way that did not see the holds.
-    PERFORM pg_advisory_xact_lock(1817104196, 2);
+    LOCK TABLE windrow_yworkflow.latch IN EXCLUSIVE MODE;
     RETURN json_build_object(
         'run', v_run,
         'rows', v_total,
@@ -556,4 +560,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.archive_restore(jsonb) IS
-    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body d360f160185c]';
+    'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body 24ca60b5bfde]';
+RESET ROLE;

@@ -3,6 +3,7 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET ROLE "windrow_yworkflow_owner";
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.due_of(p_rule text, p_limit bigint)
@@ -15,7 +16,7 @@ AS $windrow$
     HAVING coalesce(p_rule, 'workflow_instances') = 'workflow_instances';
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body 82d5d08468c6]';
+    'As due_now, of rule p_rule; NULL is each. [body b8d34e0b1762]';
 
 -- due_now: what is due at this instant, by rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.due_now(p_limit bigint)
@@ -26,7 +27,7 @@ AS $windrow$
     SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_yworkflow.due_of(NULL, p_limit) AS d;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_yworkflow.due_now(10000); [body 099181740a3c]';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_yworkflow.due_now(10000); [body 2fe0b8cc2ba7]';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.count_backlog(p_run bigint)
@@ -70,7 +71,7 @@ AS $windrow$
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 2e66164057a9]';
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 5a146e6ffcd6]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 CREATE OR REPLACE VIEW windrow_yworkflow.last_look AS
@@ -110,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 579c2de87462]';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 3beb2aa7d48f]';
 
 -- undeletable: what the last look at each rule left, and why.
 CREATE OR REPLACE VIEW windrow_yworkflow.undeletable AS
@@ -208,7 +209,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.tally_up() IS
-    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 769bf6b921e4]';
+    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body c7bf03e045ad]';
 
 -- metrics: for sql_exporter and friends.
 CREATE OR REPLACE VIEW windrow_yworkflow.metrics AS
@@ -305,3 +306,4 @@ FROM windrow_yworkflow.hold AS h
 WHERE (h.until IS NULL OR h.until > clock_timestamp());
 COMMENT ON VIEW windrow_yworkflow.metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+RESET ROLE;

@@ -4,63 +4,87 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 
--- owner: holds the rights on the application's tables; nobody logs in as it.
--- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
--- auditor: previews, reads the ledger and the metrics.
-DO $windrow$
-DECLARE
-    v_role text;
-BEGIN
-    FOREACH v_role IN ARRAY ARRAY['windrow_yworkflow_owner', 'windrow_yworkflow_operator', 'windrow_yworkflow_auditor'] LOOP
-        IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
-        END IF;
-    END LOOP;
-END
-$windrow$;
 GRANT windrow_yworkflow_auditor TO windrow_yworkflow_operator;
 
--- What the definer functions need, and no more: UPDATE on one column is what FOR UPDATE asks for.
-GRANT USAGE ON SCHEMA "public" TO windrow_yworkflow_owner;
-GRANT SELECT, DELETE ON "public"."persistent_attribute" TO windrow_yworkflow_owner;
-GRANT SELECT, DELETE ON "public"."state_instance" TO windrow_yworkflow_owner;
-GRANT SELECT, DELETE ON "public"."state_instance_history" TO windrow_yworkflow_owner;
-GRANT SELECT, DELETE ON "public"."state_instance_owners" TO windrow_yworkflow_owner;
-GRANT SELECT, DELETE ON "public"."workflow_instance" TO windrow_yworkflow_owner;
-GRANT INSERT ON "public"."persistent_attribute" TO windrow_yworkflow_owner;
-GRANT UPDATE ("id") ON "public"."workflow_instance" TO windrow_yworkflow_owner;
-
--- The control schema belongs to the owner role, so that its definer functions run with these rights only.
+-- What the definer functions need of the application, and no more: UPDATE on one column is what FOR UPDATE asks for. What an
+-- earlier state of the spec needed is taken back, in one transaction with what this one needs.
 DO $windrow$
 DECLARE
-    v_object record;
+    v_right record;
 BEGIN
-    -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
-    IF NOT pg_catalog.pg_has_role(current_user, 'windrow_yworkflow_owner', 'USAGE') THEN
-        EXECUTE format('GRANT windrow_yworkflow_owner TO %I', current_user);
-    END IF;
-    EXECUTE format('GRANT CREATE ON DATABASE %I TO windrow_yworkflow_owner', current_database());
-    ALTER SCHEMA windrow_yworkflow OWNER TO windrow_yworkflow_owner;
-    EXECUTE format('REVOKE CREATE ON DATABASE %I FROM windrow_yworkflow_owner', current_database());
-    FOR v_object IN
-        SELECT c.relname, c.relkind
-        FROM pg_catalog.pg_class AS c
-        WHERE c.relnamespace = 'windrow_yworkflow'::pg_catalog.regnamespace
-          AND c.relkind IN ('r', 'v')
-        ORDER BY c.relname
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_right IN
+        SELECT DISTINCT format('ALL (%I) ON %s', t.attname, t.attrelid::regclass) AS told
+        FROM pg_attribute AS t
+        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        WHERE a.grantee = 'windrow_yworkflow_owner'::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+        WHERE c.relnamespace <> 'windrow_yworkflow'::regnamespace
+          AND a.grantee = 'windrow_yworkflow_owner'::regrole
+        UNION ALL
+        SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        WHERE n.nspname <> 'windrow_yworkflow'
+          AND a.grantee = 'windrow_yworkflow_owner'::regrole
     LOOP
-        EXECUTE format('ALTER %s windrow_yworkflow.%I OWNER TO windrow_yworkflow_owner', CASE v_object.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END, v_object.relname);
+        EXECUTE format('REVOKE %s FROM "windrow_yworkflow_owner"', v_right.told);
     END LOOP;
-    FOR v_object IN
-        SELECT p.oid::pg_catalog.regprocedure AS signature
-        FROM pg_catalog.pg_proc AS p
-        WHERE p.pronamespace = 'windrow_yworkflow'::pg_catalog.regnamespace
-        ORDER BY p.proname
-    LOOP
-        EXECUTE format('ALTER ROUTINE %s OWNER TO windrow_yworkflow_owner', v_object.signature);
-    END LOOP;
+
+    GRANT USAGE ON SCHEMA "public" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON "public"."state_instance" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON "public"."state_instance_history" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON "public"."state_instance_owners" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
+    GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
+    GRANT UPDATE ("id") ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
 END
 $windrow$;
+-- An earlier state of the spec had runs wait for replicas or for the load. Roles belong to all databases of the server.
+DO $windrow$
+BEGIN
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_auth_members AS a
+        WHERE a.roleid = 'pg_read_all_stats'::pg_catalog.regrole
+          AND a.member = 'windrow_yworkflow_owner'::pg_catalog.regrole
+          AND NOT EXISTS (
+              SELECT FROM pg_catalog.pg_shdepend AS d
+              WHERE d.refobjid = a.member
+                AND d.dbid NOT IN (SELECT 0::pg_catalog.oid UNION ALL SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
+          )
+    ) THEN
+        REVOKE pg_read_all_stats FROM "windrow_yworkflow_owner";
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'the spec no longer needs it: someone may REVOKE pg_read_all_stats FROM "windrow_yworkflow_owner"';
+END
+$windrow$;
+
+-- server_identity() knows a copy in another folder by the place of the data, which is for those to see who may read all settings.
+DO $windrow$
+BEGIN
+    IF NOT pg_catalog.pg_has_role('windrow_yworkflow_owner', 'pg_read_all_settings', 'USAGE') THEN
+        GRANT pg_read_all_settings TO "windrow_yworkflow_owner";
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO "windrow_yworkflow_owner", and arms again';
+END
+$windrow$;
+-- Who was armed by what an earlier version looked at stays so.
+UPDATE windrow_yworkflow.control AS c
+SET server_identity = windrow_yworkflow.server_identity()
+WHERE c.server_identity OPERATOR(pg_catalog.=) (
+    SELECT pg_catalog.format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), pg_catalog.current_setting('port'), d.oid, d.datname)
+    FROM pg_catalog.pg_control_system() AS s
+    CROSS JOIN pg_catalog.pg_control_checkpoint() AS k
+    CROSS JOIN pg_catalog.pg_control_recovery() AS r
+    CROSS JOIN pg_catalog.pg_database AS d
+    WHERE d.datname = pg_catalog.current_database()
+);
 
 -- Nobody else may call anything.
 REVOKE ALL ON ALL ROUTINES IN SCHEMA windrow_yworkflow FROM PUBLIC;
@@ -82,6 +106,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_next TO windrow_yw
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_scope TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_list TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.check_caller TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_end TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.count_backlog TO windrow_yworkflow_operator;
@@ -104,6 +129,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.release_hold TO windrow_yworkflow_ope
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.set_setting TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.set_windows TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.claim_artifacts TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.named_artifacts TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.finish_artifact TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_step TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_purge TO windrow_yworkflow_operator;
@@ -114,3 +140,35 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_cutoff TO windrow_yworkflow_o
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_goes_on TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_step TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_restore TO windrow_yworkflow_operator;
+-- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
+DO $windrow$
+DECLARE
+    v_check record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR v_check IN
+        SELECT
+            k.conname,
+            k.conrelid::regclass AS class,
+            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''), format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
+        FROM pg_constraint AS k
+        WHERE k.connamespace = 'windrow_yworkflow'::regnamespace
+          AND k.contype = 'c'
+          AND k.conrelid <> 0
+          AND k.conname = ANY (ARRAY['control_only_row_check', 'policy_workflow_instances', 'run_window_days_check', 'run_trigger_check', 'run_status_check', 'run_skip_reason_check', 'unarchived_action_check']::name[])
+    LOOP
+        EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', v_check.conname, v_check.class, v_check.says);
+    END LOOP;
+END
+$windrow$;
+
+-- Who installs on a server that is armed takes the tables of the spec as they are now.
+INSERT INTO windrow_yworkflow.catalog_state AS s (run_id, state)
+SELECT 0, windrow_yworkflow.catalog_now()
+FROM windrow_yworkflow.control AS c
+WHERE c.armed
+  AND c.server_identity = windrow_yworkflow.server_identity()
+ON CONFLICT (run_id) DO UPDATE
+SET state = excluded.state,
+    taken_at = excluded.taken_at
+WHERE s.state <> excluded.state;

@@ -6,9 +6,17 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 DO $windrow$
+DECLARE
+    v_role pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_yworkflow ');
+        -- pg_cron shows everybody but a superuser his own jobs only.
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_yworkflow_schedule') AND pg_catalog.pg_has_role(current_user, 'windrow_yworkflow_schedule', 'MEMBER') THEN
+            PERFORM pg_catalog.set_config('role', 'windrow_yworkflow_schedule', true);
+            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', 'windrow_yworkflow ');
+            PERFORM pg_catalog.set_config('role', v_role, true);
+        END IF;
     END IF;
 END
 $windrow$;
@@ -21,6 +29,11 @@ DECLARE
     v_archive pg_catalog.text;
     v_any     boolean;
 BEGIN
+    -- The schema is its owner's.
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'windrow_yworkflow_owner') AND NOT pg_catalog.pg_has_role(current_user, 'windrow_yworkflow_owner', 'USAGE') THEN
+        EXECUTE format('GRANT "windrow_yworkflow_owner" TO %I', current_user);
+        PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
+    END IF;
     IF pg_catalog.to_regclass('windrow_yworkflow.run') IS NOT NULL THEN
         LOCK TABLE windrow_yworkflow.run;
     END IF;
@@ -58,10 +71,10 @@ BEGIN
     IF pg_catalog.to_regnamespace('windrow_yworkflow') IS NOT NULL THEN
         RAISE EXCEPTION 'the schema windrow_yworkflow is still there: the roles stay' USING ERRCODE = '55000';
     END IF;
-    FOREACH v_role IN ARRAY ARRAY['windrow_yworkflow_operator', 'windrow_yworkflow_auditor', 'windrow_yworkflow_owner'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['windrow_yworkflow_schedule', 'windrow_yworkflow_operator', 'windrow_yworkflow_auditor', 'windrow_yworkflow_owner'] LOOP
         IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.
-            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE');
+            v_joined := NOT pg_catalog.pg_has_role(current_user, v_role, 'USAGE') OR v_role = 'windrow_yworkflow_owner' AND current_setting('windrow.joined', true) = 'yes';
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;

@@ -55,6 +55,7 @@ pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Cata
                 identity: extra.contains("auto_increment"),
                 generated: truth(&row, 6),
                 collation: row.get(7).cloned().flatten(),
+                nondeterministic: false,
                 on_update: extra.contains("on update"),
             });
         }
@@ -94,6 +95,8 @@ pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Cata
         schema_exists: !exists.is_empty(),
         extensions: Vec::new(),
         settings,
+        // A table that every server has, and that only an account with a right on everything sees.
+        sees_all: !database.query(SEES_ALL, &[])?.is_empty(),
         tables,
     })
 }
@@ -185,6 +188,9 @@ const FOREIGN_KEYS: &str = "
       ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
     WHERE k.REFERENCED_TABLE_NAME IS NOT NULL AND (k.TABLE_SCHEMA = ? OR k.REFERENCED_TABLE_SCHEMA = ?)
     ORDER BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION";
+
+const SEES_ALL: &str =
+    "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'db'";
 
 const TRIGGERS: &str = "
     SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, EVENT_MANIPULATION

@@ -1,7 +1,5 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones of their group.
 
-use std::collections::BTreeMap;
-
 use toml::Spanned;
 
 use super::retention::retention;
@@ -86,7 +84,7 @@ pub(super) fn rule(
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention,
-        newest: None,
+        newest: Vec::new(),
         limits,
         artifacts: Vec::new(),
         archive,
@@ -210,7 +208,16 @@ fn keep_last(
     time: Option<Column>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Resolution {
-    let keep = rule.keep.as_ref().map(Spanned::get_ref);
+    let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
+    if let [_, second, ..] = keeps.as_slice() {
+        diagnostics.push(Diagnostic::error(
+            "field-of-other-strategy",
+            second.span(),
+            "rows that go one by one are kept in one way",
+            "a rule of the strategy `keep-last` goes along one order; take the others out",
+        ));
+    }
+    let keep = keeps.first().map(|keep| *keep.get_ref());
     if keep.is_none() {
         let help = "add `keep = { newest = 10, per = \"column type\", by = \"column type\" }`: the rows that stay";
         diagnostics.push(missing(name, "keep", help));
@@ -265,7 +272,7 @@ fn keep_last(
 }
 
 /// Columns of a list, each listed once.
-fn columns(
+pub(super) fn columns(
     text: &str,
     written: &[Text],
     default: Kind,
@@ -426,10 +433,9 @@ fn check_children(
 fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
     let mut found = timed::fields_of_families(rule);
     if strategy == Strategy::KeepLast {
-        let of: BTreeMap<_, _> = rule.keep.iter().flat_map(|it| &it.get_ref().of).collect();
-        let of = of
-            .first_key_value()
-            .map(|(column, _)| ("of", column.span()));
+        let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
+        let of = keeps.iter().flat_map(|it| it.get_ref().of.keys());
+        let of = of.min().map(|column| ("of", column.span()));
         found.retain(|(field, _)| *field != "keep");
         found.extend(of);
     }
@@ -481,7 +487,8 @@ pub(super) fn searched(rule: &spec::Rule, text: &str) -> Vec<String> {
     if let Some(fallback) = &rule.fallback {
         columns.extend(names(std::slice::from_ref(&fallback.get_ref().time)).unwrap_or_default());
     }
-    if let Some(keep) = rule.keep.as_ref().map(Spanned::get_ref)
+    let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
+    if let Some(keep) = keeps.first().map(|keep| *keep.get_ref())
         && let (Some(per), Some(by)) = (&keep.per, &keep.by)
         && let (Some(group), Some(order)) = (names(&spec::each(per)), names(&spec::each(by)))
     {

@@ -9,7 +9,9 @@ use super::stamp::{self, Around, stamps};
 use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root, single};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{Member, Reference, Retention, Rule, Shared, TableId, Timed, Unit, names};
+use crate::graph::{
+    Member, Reference, Retention, Rule, Shared, Stamp, TableId, Timed, Unit, names,
+};
 use crate::spec::{self, Spec, Strategy, Text, grammar};
 
 /// Resolves a rule of the strategy `removal-time` or `age`.
@@ -23,7 +25,7 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let by_removal_time = strategy == Strategy::RemovalTime;
-    refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
+    refuse(&foreign_fields(text, rule, strategy), strategy, diagnostics);
     let mut lacks = |field: &str, help: &str| diagnostics.push(missing(name, field, help));
     if rule.root.is_none() {
         lacks(
@@ -102,6 +104,7 @@ pub(super) fn rule(
     let archive = archive::tables(rule.archive.as_ref(), &family, diagnostics);
     let report = reports(text, rule, &family, diagnostics);
     check_unit(rule, root, &members, diagnostics);
+    check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
     let kept = kept?;
@@ -115,7 +118,7 @@ pub(super) fn rule(
         last: None,
         timed: Some(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
-            unit: if by_family(rule) {
+            unit: if by_family(text, rule) {
                 Unit::Family
             } else {
                 Unit::Window
@@ -129,7 +132,7 @@ pub(super) fn rule(
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention: kept,
-        newest: None,
+        newest: Vec::new(),
         limits,
         artifacts: Vec::new(),
         archive,
@@ -151,10 +154,20 @@ fn family_column<'a>(
     (*column != key.name).then_some(column)
 }
 
-/// Whether one transaction of the rule takes whole families.
-fn by_family(rule: &spec::Rule) -> bool {
-    let unit = rule.unit.as_ref().map(Spanned::get_ref);
-    unit == Some(&spec::Unit::Family)
+/// Whether one transaction of the rule takes whole families: where its rows say to which they belong, unless it is written.
+fn by_family(text: &str, rule: &spec::Rule) -> bool {
+    if let Some(unit) = &rule.unit {
+        return *unit.get_ref() == spec::Unit::Family;
+    }
+    let root = rule.root.as_ref().map(Spanned::get_ref);
+    let by_removal_time =
+        rule.strategy.as_ref().map(Spanned::get_ref) == Some(&Strategy::RemovalTime);
+    let mut members = rule.tables.iter();
+    by_removal_time
+        && members.any(|member| {
+            grammar::member(text, member)
+                .is_ok_and(|read| !read.columns.is_empty() && Some(read.table.get_ref()) != root)
+        })
 }
 
 /// Families need rows that say to which one they belong.
@@ -164,7 +177,8 @@ fn check_unit(
     members: &[Member],
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let Some(unit) = rule.unit.as_ref().filter(|_| by_family(rule)) else {
+    let by_family = |unit: &&Spanned<spec::Unit>| *unit.get_ref() == spec::Unit::Family;
+    let Some(unit) = rule.unit.as_ref().filter(by_family) else {
         return;
     };
     // A table that could not be read may be the one that is missed.
@@ -176,6 +190,40 @@ fn check_unit(
             unit.span(),
             "no table of the rule says to which family its rows belong",
             "name the columns: `tables = [\"table: column that names the root\", …]`, or leave `unit` out",
+        ));
+    }
+}
+
+/// Rows without a root are found by a row in between, which must still be there then.
+fn check_order_of_own(
+    rule: &spec::Rule,
+    text: &str,
+    stamps: &[Stamp],
+    order: &[TableId],
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let place = |table: TableId| order.iter().position(|it| *it == table);
+    let of_families = stamps.iter().filter(|stamp| stamp.of.is_none());
+    for own in of_families.flat_map(|stamp| &stamp.own) {
+        let Some(between) = own.through.filter(|it| place(*it) < place(own.table)) else {
+            continue;
+        };
+        let name = |table: TableId| tables.tables[table.0].name.escape_debug().to_string();
+        let written = rule.tables.iter().find(|member| {
+            grammar::member(text, member)
+                .is_ok_and(|read| *read.table.get_ref() == tables.tables[own.table.0].name)
+        });
+        let Some(written) = written else { continue };
+        diagnostics.push(Diagnostic::error(
+            "parent-before-child",
+            written.span(),
+            format!(
+                "`{}` is listed behind `{}`, by which its rows without a root are found",
+                name(own.table),
+                name(between)
+            ),
+            format!("move it before `{}`: rows go in this order", name(between)),
         ));
     }
 }
@@ -240,11 +288,11 @@ pub(super) fn refuse(
 }
 
 /// The fields that a rule by time should not have.
-fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
+fn foreign_fields(text: &str, rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
     let mut found = fields_of_families(rule);
     found.extend(single::own_fields(rule));
     if strategy == Strategy::RemovalTime {
-        found.retain(|(field, _)| *field != "batch_families" || !by_family(rule));
+        found.retain(|(field, _)| *field != "batch_families" || !by_family(text, rule));
         let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
         found.extend(
             candidates
@@ -410,11 +458,16 @@ fn members(
         ));
     }
     let place = |table| found.iter().position(|(member, _)| member.table == table);
-    if let Some(root) = root.filter(|_| by_family(rule)).and_then(place) {
+    if let Some(root) = root.filter(|_| by_family(text, rule)).and_then(place) {
         // The next run finds by its root what a killed one has left of a family.
         for (member, span) in found[root + 1..]
             .iter()
             .filter(|it| !it.0.family.is_empty())
+            .filter(|it| {
+                // Told above.
+                let mut edges = tables.tables[it.0.table.0].edges.iter();
+                edges.all(|edge| edge.parent != found[root].0.table)
+            })
         {
             let child = tables.tables[member.table.0].name.escape_debug();
             let parent = tables.tables[found[root].0.table.0].name.escape_debug();

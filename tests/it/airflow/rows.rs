@@ -23,6 +23,9 @@ tests! {
         rows_go_as_the_model_says,
         the_rows_of_a_real_history_go_as_the_model_says,
         a_row_of_two_rules_goes_once,
+        task_state_without_an_expiry_never_goes_by_itself,
+        what_nothing_names_any_more_goes,
+        tries_go_by_their_age_where_a_rule_says_so,
         a_family_that_fails_keeps_no_other_rule_from_its_work,
         a_row_is_named_by_its_key,
         who_names_no_rule_is_told_which_there_are,
@@ -47,7 +50,7 @@ const RULES: [(&str, &str, &[&str]); 8] = [
     (
         "task_state",
         "task_state_store",
-        &["id", "dag_run_id", "@expires_at", "@updated_at"],
+        &["id", "dag_run_id", "@expires_at"],
     ),
     (
         "asset_state",
@@ -141,8 +144,7 @@ struct Verdict {
     skipped: BTreeMap<&'static str, usize>,
 }
 
-/// `fallback` is the retention of task state without an expiry, in days; 0 is none.
-fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i64) -> Verdict {
+fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>) -> Verdict {
     let mut verdict = Verdict::default();
     let of_run = |row: &Row| match rule {
         "task_state" => held.contains(&("dag_runs", value(row, "dag_run_id").to_owned())),
@@ -179,7 +181,7 @@ fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>, fallback: i
         // In which pass the row may go, by which time, and what that must lie before.
         let (pass, time, limit) = match rule {
             "task_state" if row["expires_at"].is_some() => ("expired", "expires_at", NOW),
-            "task_state" if fallback > 0 => ("fallback", "updated_at", before(fallback, 24)),
+            // What Airflow gives no expiry never expires.
             "task_state" => continue,
             "asset_state" => {
                 let asset = value(row, "asset_id").parse().expect("a number");
@@ -217,11 +219,7 @@ fn of_rule<'a>(document: &'a Value, rule: &str) -> &'a Value {
 
 /// Runs all rules, and compares what is left and what the documents say with the model. Answers the rows by rule and pass,
 /// and those that were skipped by rule and reason.
-fn check(
-    database: &mut Installation,
-    held: &BTreeSet<(&str, String)>,
-    fallback: i64,
-) -> BTreeMap<String, usize> {
+fn check(database: &mut Installation, held: &BTreeSet<(&str, String)>) -> BTreeMap<String, usize> {
     let before = World::read(database);
     let options = json!({"as_of": AS_OF});
     let dry = json!({"as_of": AS_OF, "dry_run": true});
@@ -235,7 +233,7 @@ fn check(
     let after = World::read(database);
     let mut counts = BTreeMap::new();
     for (rule, table, _) in RULES {
-        let verdict = model(&before, rule, held, fallback);
+        let verdict = model(&before, rule, held);
         let gone: BTreeSet<Row> = verdict.gone.values().flatten().cloned().collect();
         let stays: BTreeSet<Row> = before.rows[rule].difference(&gone).cloned().collect();
         assert_eq!(after.rows[rule], stays, "{rule}");
@@ -329,7 +327,7 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
     for (at, (task, map_index)) in TASKS.into_iter().enumerate() {
         for number in 1..random.random_range(2..8) {
             let place = i32::try_from(at).expect("a small number") * 10 + number;
-            let id = uuid(place);
+            let id = uuid(database.dialect, place);
             statements.push(format!("INSERT INTO task_instance_history (dag_id, task_id, run_id, map_index, task_instance_id, try_number, pool, pool_slots) VALUES ('a', '{task}', 'run 0', {map_index}, '{id}', {number}, 'p', 1)"));
             if random.random_bool(0.5) {
                 statements.push(format!("INSERT INTO hitl_detail_history (ti_history_id, options, subject, params, created_at, params_input) VALUES ('{id}', '[]', 's', '{{}}', '2025-01-01', '{{}}')"));
@@ -379,7 +377,7 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
             time(random, true)
         ));
         hold(random, "job", id.to_string());
-        let key = uuid_of(database.dialect, id);
+        let key = uuid(database.dialect, id);
         statements.push(format!(
             "INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type) VALUES ('{key}', 't{id}', 'c', {}, '2025-01-01', {}, 'http')",
             maybe(random, &["success", "success", "failed", "pending", "running"]),
@@ -396,14 +394,6 @@ fn fill(database: &mut Installation, random: &mut SmallRng) -> BTreeSet<(&'stati
         assert_eq!(document["exists"], true, "{document}");
     }
     held
-}
-
-/// A uuid as Airflow stores it: on MySQL without dashes.
-fn uuid_of(dialect: Dialect, number: i32) -> String {
-    match dialect {
-        Dialect::Postgres => uuid(number),
-        Dialect::Mysql | Dialect::Mariadb => uuid(number).replace('-', ""),
-    }
 }
 
 fn set(database: &mut Installation, rule: &str, name: &str, value: i64) {
@@ -424,8 +414,9 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
         ..OLD
     }
     .insert(&mut database);
-    for (at, (task, map_index)) in TASKS.into_iter().enumerate() {
-        database.execute(&format!("INSERT INTO task_instance (dag_id, task_id, run_id, map_index, id, state, try_number, pool, pool_slots, dag_version_id) VALUES ('a', '{task}', 'run 0', {map_index}, '{at:08}-0000-0000-0000-000000000000', 'running', 9, 'p', 1, '00000000000000000000000000000001')"));
+    for ((task, map_index), number) in TASKS.into_iter().zip(1..) {
+        let id = uuid(dialect, 900_000 + number);
+        database.execute(&format!("INSERT INTO task_instance (dag_id, task_id, run_id, map_index, id, state, try_number, pool, pool_slots, dag_version_id) VALUES ('a', '{task}', 'run 0', {map_index}, '{id}', 'running', 9, 'p', 1, '00000000000000000000000000000001')"));
     }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     // Each batch takes much longer where it makes its work tables first.
@@ -436,13 +427,6 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
     for seed in seeds("worlds of Airflow's rows", dialect, worlds) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let held = fill(&mut database, random);
-        let fallback = *[0, 7, 30].choose(random).expect("days");
-        set(
-            &mut database,
-            "task_state",
-            "fallback_retention",
-            fallback * 86_400,
-        );
         for (rule, ..) in RULES {
             set(
                 &mut database,
@@ -451,7 +435,7 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
                 random.random_range(batches.clone()),
             );
         }
-        for (what, count) in check(&mut database, &held, fallback) {
+        for (what, count) in check(&mut database, &held) {
             *seen.entry(what).or_default() += count;
         }
     }
@@ -464,7 +448,6 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
         "tries surplus",
         "tries below",
         "task_state expired",
-        "task_state fallback",
         "asset_state orphan",
         "revoked_token expired",
         "log age",
@@ -489,8 +472,8 @@ fn rows_go_as_the_model_says(dialect: Dialect) {
 fn the_rows_of_a_real_history_go_as_the_model_says(dialect: Dialect) {
     let mut database = armed(dialect, &graph());
     load_history(&mut database);
-    // By default, what says no expiry stays. No dag has a policy: all rows below the runs stay, too.
-    let counts = check(&mut database, &BTreeSet::new(), 0);
+    // What says no expiry stays. No dag has a policy: all rows below the runs stay, too.
+    let counts = check(&mut database, &BTreeSet::new());
     for (rule, ..) in RULES {
         let gone: usize = ["surplus", "expired", "orphan", "age"]
             .iter()
@@ -499,21 +482,31 @@ fn the_rows_of_a_real_history_go_as_the_model_says(dialect: Dialect) {
         let left = counts[&format!("{rule} left")];
         assert!(gone > 0 && left > 0, "{rule}: {counts:?}");
     }
-    assert!(!counts.contains_key("task_state fallback"), "{counts:?}");
     assert!(counts["tries below"] > 0, "{counts:?}");
     assert!(counts["import_error UNDATED_MEMBER"] > 0, "{counts:?}");
     let crashed =
         "SELECT count(*) FROM job WHERE state = 'running' AND latest_heartbeat < '2025-10-01'";
     assert!(database.number(crashed) > 0);
-    set(
-        &mut database,
-        "task_state",
-        "fallback_retention",
-        30 * 86_400,
-    );
-    let counts = check(&mut database, &BTreeSet::new(), 30);
-    assert!(counts["task_state fallback"] > 0, "{counts:?}");
     verified(&mut database);
+}
+
+/// There is no fallback for task state, in the spec or by a setting: NULL means that the task or Airflow wants it to stay.
+fn task_state_without_an_expiry_never_goes_by_itself(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    for (id, state) in [(3, "running"), (6, "success")] {
+        Run { id, state, ..OLD }.insert(&mut database);
+        database.execute(&format!("INSERT INTO task_state_store (id, dag_run_id, task_id, \"key\", dag_id, run_id, value, updated_at, expires_at) VALUES ({id}, {id}, 't', 'k', 'a', 'run {}', 'v', '2020-01-01', NULL)", id / 3));
+    }
+    let setting = json!({"rule": "task_state", "name": "fallback_retention", "value": 2_592_000});
+    let refusal = database.call("set_setting", setting);
+    assert!(refusal.is_err(), "{refusal:?}");
+    let run = database
+        .run(json!({"rule": "task_state", "as_of": AS_OF}))
+        .expect("a run");
+    assert_eq!(of_rule(&run, "task_state")["rows"], 0, "{run}");
+    // With its run it goes.
+    database.run(json!({"as_of": AS_OF})).expect("a run");
+    assert_eq!(database.texts("SELECT id FROM task_state_store"), ["3"]);
 }
 
 /// Task state that has expired goes by itself, and with its run. Each rule counts it while it is there.
@@ -548,6 +541,146 @@ fn a_row_of_two_rules_goes_once(dialect: Dialect) {
     assert_eq!(database.texts("SELECT id FROM task_state_store"), ["4"]);
 }
 
+/// Callbacks go after their deadline, versions of dags after all that names them, events after the runs that consumed them.
+fn what_nothing_names_any_more_goes(dialect: Dialect) {
+    let mut database = small(dialect, &graph());
+    let id = |number| uuid(dialect, number);
+    let (old, young) = ("2025-06-01", "2026-01-14");
+    // Runs of two dags: 3 is due, 6 runs; the deadlines of both name a callback, and an alert of the second version.
+    for (run, state) in [(3, "success"), (6, "running")] {
+        Run {
+            id: run,
+            state,
+            ..OLD
+        }
+        .insert(&mut database);
+    }
+    for (version, number) in [(2, 2), (3, 3), (4, 4), (5, 5)] {
+        database.execute(&format!("INSERT INTO dag_version (id, version_number, dag_id, created_at, last_updated) VALUES ('{}', {number}, 'a', '{old}', '{old}')", id(version)));
+        database.execute(&format!("INSERT INTO dag_code (id, dag_id, fileloc, created_at, last_updated, source_code, source_code_hash, dag_version_id) VALUES ('{0}', 'a', 'f', '{old}', '{old}', 's', 'h', '{0}')", id(version)));
+        database.execute(&format!("INSERT INTO serialized_dag (id, dag_id, created_at, last_updated, dag_hash, dag_version_id) VALUES ('{0}', 'a', '{old}', '{old}', 'h', '{0}')", id(version)));
+        database.execute(&format!("INSERT INTO deadline_alert (id, created_at, serialized_dag_id, name, reference, \"interval\", callback_def) VALUES ('{0}', '{old}', '{0}', 'n', '{{}}', '{{}}', '{{}}')", id(version)));
+    }
+    database.execute(&format!(
+        "UPDATE dag_run SET created_dag_version_id = '{}' WHERE id = 6",
+        id(3)
+    ));
+    for (callback, state, created) in [
+        (11, "'scheduled'", old),
+        (12, "'success'", old),
+        (13, "'running'", old),
+        (14, "NULL", old),
+        (15, "'failed'", young),
+        (16, "'scheduled'", old),
+        (17, "'scheduled'", old),
+    ] {
+        database.execute(&format!("INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state) VALUES ('{}', 'x', 'x', '{{}}', 1, '{created}', {state})", id(callback)));
+    }
+    for (deadline, run, callback, alert) in [(21, "3", 16, 2), (22, "6", 17, 4)] {
+        database.execute(&format!("INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id, deadline_alert_id) VALUES ('{}', '{old}', '{old}', {run}, '{old}', false, '{}', '{}')", id(deadline), id(callback), id(alert)));
+    }
+    for event in [31, 32, 33, 34] {
+        let at = if event == 34 { young } else { old };
+        database.execute(&format!("INSERT INTO asset_event (id, asset_id, extra, timestamp) VALUES ({event}, 1, '{{}}', '{at}')"));
+    }
+    database.execute("INSERT INTO asset_alias (id, name, \"group\") VALUES (1, 'x', 'g')");
+    database.execute(
+        "INSERT INTO asset_alias_asset_event (alias_id, event_id) VALUES (1, 31), (1, 32)",
+    );
+    database
+        .execute("INSERT INTO dagrun_asset_event (dag_run_id, event_id) VALUES (3, 31), (6, 32)");
+    database.execute(&format!("INSERT INTO asset_partition_dag_run (id, target_dag_id, partition_key, created_at, updated_at) VALUES (41, 'a', 'p', '{old}', '{old}')"));
+    for (log, partition, event, at) in [(51, 41, 33, old), (52, 99, 1, old), (53, 99, 2, young)] {
+        database.execute(&format!("INSERT INTO partitioned_asset_key_log (id, asset_id, asset_event_id, asset_partition_dag_run_id, source_partition_key, target_dag_id, target_partition_key, created_at) VALUES ({log}, 1, {event}, {partition}, 's', 'a', 'p', '{at}')"));
+    }
+    let options = json!({"as_of": AS_OF});
+    database.preview(options.clone()).expect("a preview");
+    let first = database.run(options.clone()).expect("a run");
+    assert_eq!(first["status"], "done", "{first}");
+    let mut left = |sql: &str| -> Vec<i64> {
+        let cast = match dialect {
+            Dialect::Postgres => "CAST(right(CAST(KEY AS text), 4) AS integer)",
+            Dialect::Mysql | Dialect::Mariadb => "CAST(right(KEY, 4) AS signed)",
+        };
+        let sql = sql.replace("LAST", &cast.replace("KEY", "id"));
+        let keys = database.texts(&format!("{sql} ORDER BY 1"));
+        keys.iter()
+            .map(|key| key.parse().expect("a number"))
+            .collect()
+    };
+    // 1 is that of `prepare`, which runs by a task of no deadline and has no state. A version stays for a run, a deadline, or
+    // as the last one.
+    assert_eq!(left("SELECT LAST FROM callback"), [1, 13, 14, 15, 17]);
+    assert_eq!(left("SELECT LAST FROM dag_version"), [3, 4, 5]);
+    for table in ["dag_code", "serialized_dag", "deadline_alert"] {
+        assert_eq!(
+            left(&format!("SELECT LAST FROM {table}")),
+            [3, 4, 5],
+            "{table}"
+        );
+    }
+    // A run and a partition keep their events; those of the log that hangs on nothing were kept by it until now.
+    assert_eq!(left("SELECT id FROM asset_event"), [2, 32, 33, 34]);
+    assert_eq!(left("SELECT event_id FROM asset_alias_asset_event"), [32]);
+    assert_eq!(left("SELECT id FROM partitioned_asset_key_log"), [51, 53]);
+    for (rule, reason, count) in [
+        ("asset_event", "REFERENCED", 3),
+        ("dag_version", "REFERENCED", 2),
+    ] {
+        assert_eq!(
+            of_rule(&first, rule)["skipped"],
+            json!({reason: count}),
+            "{first}"
+        );
+    }
+    let again = database.run(options).expect("a second run");
+    assert_eq!(again["status"], "done", "{again}");
+    assert_eq!(of_rule(&again, "callback")["rows"], 0, "{again}");
+}
+
+/// In the place of the rule that keeps some of each task.
+fn tries_go_by_their_age_where_a_rule_says_so(dialect: Dialect) {
+    let before = super::SPEC.find("[rules.tries]").expect("the rule");
+    let behind = before
+        + super::SPEC[before..]
+            .find("# What tasks keep")
+            .expect("the next");
+    let rule = "[rules.tries]
+strategy  = \"end-time\"
+root      = \"task_instance_history\"
+final     = { task_instance_id = { null = false } }
+end_time  = \"end_date timestamptz else updated_at\"
+retention = { default = \"30d\", minimum = \"7d\", safety_lag = \"1d\" }
+
+";
+    let text = format!("{}{rule}{}", &super::SPEC[..before], &super::SPEC[behind..])
+        .replace(", \"dag_id, task_id, run_id, map_index, try_number\"]", "]");
+    let mut database = small(dialect, &crate::support::graphs::graph_of(&text));
+    Run {
+        id: 3,
+        state: "running",
+        ..OLD
+    }
+    .insert(&mut database);
+    super::add_task(&mut database, 1, "a", 3, "t", -1, "running");
+    super::add_task(&mut database, 2, "a", 3, "u", -1, "running");
+    database
+        .execute("UPDATE task_instance_history SET end_date = '2025-10-01' WHERE task_id = 't'");
+    database
+        .execute("UPDATE task_instance_history SET end_date = '2026-01-10' WHERE task_id = 'u'");
+    let run = database.run(json!({"as_of": AS_OF})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(
+        database.texts("SELECT task_id FROM task_instance_history"),
+        ["u"]
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM hitl_detail_history"),
+        1
+    );
+    assert_eq!(database.number("SELECT count(*) FROM task_instance"), 2);
+}
+
 /// The first table that fails ends a run of `airflow db clean`.
 fn a_family_that_fails_keeps_no_other_rule_from_its_work(dialect: Dialect) {
     let mut database = small(dialect, &graph());
@@ -567,10 +700,10 @@ fn a_family_that_fails_keeps_no_other_rule_from_its_work(dialect: Dialect) {
 fn a_row_is_named_by_its_key(dialect: Dialect) {
     let mut database = armed(dialect, &graph());
     for (number, state) in [(1, "success"), (2, "pending"), (3, "failed")] {
-        let key = uuid_of(dialect, number);
+        let key = uuid(dialect, number);
         database.execute(&format!("INSERT INTO connection_test_request (id, token, connection_id, state, created_at, updated_at, conn_type) VALUES ('{key}', 't{number}', 'c', '{state}', '2026-01-01', '2026-01-01', 'http')"));
     }
-    let keys: Vec<String> = (1..=3).map(|number| uuid_of(dialect, number)).collect();
+    let keys: Vec<String> = (1..=3).map(|number| uuid(dialect, number)).collect();
     let hold = json!({"rule": "connection_test_request", "key": keys[2], "reason": "audit"});
     let hold = database.set_hold(hold).expect("a hold");
     assert_eq!(hold["exists"], true, "{hold}");
@@ -597,7 +730,7 @@ fn who_names_no_rule_is_told_which_there_are(dialect: Dialect) {
         (
             "set_policy",
             json!({"scope": "a", "retention": "30d"}),
-            "the option rule is missing: there are 9 rules",
+            "the option rule is missing: there are 13 rules",
             "ame one of them: dag_runs, tries, task_state, ",
         ),
         (

@@ -84,10 +84,11 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A world of these rows, in which nothing is held or referred to.
+    /// A world of these rows, in which nothing is held or referred to, and families go as such.
     pub(super) fn of(rows: impl Iterator<Item = Row>) -> World {
         World {
             rows: rows.collect(),
+            by_family: true,
             ..World::default()
         }
     }

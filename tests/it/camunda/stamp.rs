@@ -377,6 +377,35 @@ impl World {
         Ok(Some(base - live))
     }
 
+    /// The family of a row that a run knows: by its root, or else by its instance, or that of a row which names it, as long as
+    /// the root is there.
+    fn family_of(&self, row: &Row) -> Option<String> {
+        if row.root.is_some() || [PROCESS, BATCH].contains(&row.table) {
+            return row.root.clone();
+        }
+        let named = |other: &&Row| other.bytes.as_ref() == Some(&row.id);
+        let found = match row.table {
+            BYTES => self.family_of(self.rows.iter().find(named)?)?,
+            _ => family(self.instance(row)?).to_owned(),
+        };
+        let is_root = |other: &Row| other.table == PROCESS && other.id == found;
+        self.rows.iter().any(is_root).then_some(found)
+    }
+
+    /// The instance that a row names, or that is named by what it names.
+    fn instance(&self, row: &Row) -> Option<&Row> {
+        let names = row.names.as_ref()?;
+        let between = of(row.table).is_some_and(|(_, _, between, _)| !between.is_empty());
+        let named = self
+            .rows
+            .iter()
+            .find(|other| other.id == *names && (other.table == PROCESS || between))?;
+        match named.table {
+            PROCESS => Some(named),
+            _ => self.instance(named),
+        }
+    }
+
     /// Sets the removal time of the rows of a family, or of one instance.
     fn set(
         &mut self,
@@ -390,6 +419,9 @@ impl World {
             (PROCESS, true) => family(row) == target,
             (PROCESS, false) => row.id == target,
             (BYTES | BATCH, false) => false,
+            (_, true) if row.root.is_none() => {
+                self.instance(row).is_some_and(|it| family(it) == target)
+            }
             (_, true) => row.root.as_deref() == Some(target),
             (_, false) => row.names.as_deref() == Some(target),
         };
@@ -417,7 +449,10 @@ impl World {
         for row in &mut self.rows {
             let by_name = row.table == BYTES
                 && named.contains(&row.id)
-                && row.root.as_deref().is_none_or(|root| root == in_family);
+                && row
+                    .root
+                    .as_deref()
+                    .is_none_or(|root| !whole && root == in_family);
             if (chosen.contains(&row.id) || by_name) && row.removal != time {
                 row.removal = time;
                 *changed.entry(row.table.to_owned()).or_default() += 1;
@@ -605,7 +640,7 @@ fn a_stamp_sets_what_the_model_says_and_nothing_else(dialect: Dialect) {
         // A run goes by what was set.
         let rows = world.rows.iter();
         let model = oracle::World::of(rows.map(|row| {
-            let root = row.root.clone();
+            let root = world.family_of(row);
             oracle::row(row.table, &row.id, root, row.removal, row.ended)
         }));
         let run = camunda.run(json!({"rule": "history", "as_of": AS_OF}));

@@ -18,15 +18,15 @@ tests! {
 }
 
 /// A server with the tables of DolphinScheduler, and a session of the administrator.
-struct Server {
+pub(super) struct Server {
     server: Mysql,
-    url: String,
+    pub(super) url: String,
     session: Box<dyn Session>,
 }
 
 impl Server {
     /// The tables without rows and without windrow.
-    fn bare(flavour: Flavour) -> Server {
+    pub(super) fn bare(flavour: Flavour) -> Server {
         Server::with(Settings {
             events: true,
             ..Settings::new(flavour)
@@ -105,13 +105,13 @@ impl Server {
     }
 
     #[track_caller]
-    fn sql(&mut self, sql: &str) {
+    pub(super) fn sql(&mut self, sql: &str) {
         if let Err(error) = self.session.execute(sql) {
             panic!("{sql}: {error:#}");
         }
     }
 
-    fn windrow(&self, words: &str) -> Said {
+    pub(super) fn windrow(&self, words: &str) -> Said {
         windrow(&self.url, words)
     }
 }

@@ -11,6 +11,7 @@ const LITERAL: &str = "oracle::SERVER::literal_worlds_are_cleaned_as_the_model_s
 const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says";
 const STAMP: &str =
     "camunda::stamp_of::SERVER::a_stamp_of_others_sets_what_the_model_says_and_nothing_else";
+const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log";
 const SINGLE: &str = "single::SERVER::a_run_deletes_what_the_model_says";
 
 pub(crate) const DEFECTS: &[Defect] = &[
@@ -29,6 +30,59 @@ pub(crate) const DEFECTS: &[Defect] = &[
             edit("c.newest >= c.cutoff", "c.newest > c.cutoff"),
         ],
         noticed_by: &["oracle::cases::SERVER::an_end_time_exactly_at_the_cutoff_stays"],
+    },
+    Defect {
+        name: "catalog-unseen-in-a-run",
+        what: "a batch does not look whether the catalog is what the run began with",
+        postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],
+        mysql: &[edit(
+            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
+            "SET o_changed = false;",
+        )],
+        noticed_by: &[
+            "acting::SERVER::what_comes_to_act_ends_a_run",
+            "catalogs::SERVER::what_acts_is_named_and_what_does_not_is_no_matter",
+        ],
+    },
+    Defect {
+        name: "catalog-unseen-before-a-run",
+        what: "what acts and is not in the spec does not keep a run from starting",
+        postgres: &[edit(
+            "v_reason text := W.unaccounted();",
+            "v_reason text := NULL;",
+        )],
+        mysql: &[edit(
+            "CALL W.unaccounted(v_reason);",
+            "SET v_reason = NULL;",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "key-by-name-only",
+        what: "an edge between two tables accounts for every foreign key between them",
+        postgres: &[edit("AND o.columns = k.columns", "AND true")],
+        mysql: &[edit(
+            "AND c.pairs COLLATE utf8mb4_bin = k.pairs",
+            "AND true",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "any-effect",
+        what: "an edge accounts for its foreign key, whatever that does",
+        postgres: &[edit("strpos(o.effects, k.confdeltype::text) > 0", "true")],
+        mysql: &[edit("FIND_IN_SET(f.delete_rule, k.effects) > 0", "true")],
+        noticed_by: &["acting::SERVER::what_the_spec_accounts_for_passes"],
+    },
+    Defect {
+        name: "swapped-table",
+        what: "a table that was put in the place of another passes for it",
+        postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
+        mysql: &[edit(
+            "o.table_name <> t.table_name",
+            "o.table_name <> o.table_name",
+        )],
+        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
     },
     Defect {
         name: "forgotten-edge",
@@ -255,6 +309,58 @@ pub(crate) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "keep-by-one-column",
+        what: "the newest of each dag and type are the newest of each dag",
+        postgres: &[
+            edit(
+                "n.\"dag_id\" = g.per_1 AND n.\"run_type\" = g.per_2",
+                "n.\"dag_id\" = g.per_1",
+            ),
+            edit(
+                "n.\"dag_id\" = i.\"dag_id\" AND n.\"run_type\" = i.\"run_type\"",
+                "n.\"dag_id\" = i.\"dag_id\"",
+            ),
+        ],
+        mysql: &[edit(
+            "n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`",
+            "n.`dag_id` = i.`dag_id`",
+        )],
+        noticed_by: &[
+            "airflow::postgres::the_scheduler_goes_on_where_it_would_have",
+            "airflow::mysql::the_scheduler_goes_on_where_it_would_have",
+        ],
+    },
+    Defect {
+        name: "old-rows-forgotten",
+        what: "rows that name no root are left behind by their instance",
+        postgres: &[edit(
+            "WHERE t.\"proc_inst_id_\" = ANY (v_all) AND t.\"root_proc_inst_id_\" IS NULL",
+            "WHERE false",
+        )],
+        mysql: &[edit(
+            "AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;",
+            "AS t ON t.`PROC_INST_ID_` = m.id AND 1 = 0;",
+        )],
+        noticed_by: &[
+            "camunda::rootless::by_family::SERVER::a_run_and_a_purge_take_an_old_instance_as_any_other",
+        ],
+    },
+    Defect {
+        name: "old-rows-by-their-own-time",
+        what: "a window takes rows that name no root, although their instance stays",
+        postgres: &[edit(
+            "NOT (t.\"root_proc_inst_id_\" IS NULL AND EXISTS",
+            "NOT (false AND EXISTS",
+        )],
+        mysql: &[edit(
+            "NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS",
+            "NOT (1 = 0 AND EXISTS",
+        )],
+        noticed_by: &[
+            "camunda::rootless::by_family::SERVER::a_run_and_a_purge_take_an_old_instance_as_any_other",
+        ],
+    },
+    Defect {
         name: "window-null-root",
         what: "rows that name no root stay in a window where something is kept",
         postgres: &[edit(
@@ -441,5 +547,237 @@ pub(crate) const DEFECTS: &[Defect] = &[
         postgres: &[edit("IF p_rule NOT IN (", "IF false AND p_rule NOT IN (")],
         mysql: &[edit("IF o_wait IS NULL AND", "IF false AND")],
         noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
+    },
+    Defect {
+        name: "dry-run-kept",
+        what: "a dry run commits what it deletes",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_dry_run THEN\n                ROLLBACK;",
+            "IF v_dry_run THEN\n                COMMIT;",
+        )],
+        noticed_by: &[DRY],
+    },
+    Defect {
+        name: "work-tables-in-a-batch",
+        what: "the transaction that deletes makes temporary tables: MariaDB logs it even if it is rolled back",
+        postgres: &[],
+        mysql: &[edit(
+            "_work();\n            COMMIT;\n            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;\n            START TRANSACTION;",
+            "_work();",
+        )],
+        noticed_by: &["binlog::mariadb::what_is_rolled_back_is_not_in_the_binary_log"],
+    },
+    Defect {
+        name: "hold-of-nothing",
+        what: "a hold of a row that is not there is stored as if it kept something",
+        postgres: &[edit(
+            "IF NOT v_row.found AND NOT coalesce(",
+            "IF false AND NOT coalesce(",
+        )],
+        mysql: &[
+            edit("IF v_found OR v_absent_too THEN", "IF true THEN"),
+            edit(
+                "IF NOT v_found AND NOT COALESCE(",
+                "IF false AND NOT COALESCE(",
+            ),
+        ],
+        noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
+    },
+    Defect {
+        name: "hold-of-anything",
+        what: "a hold may name any row of the table",
+        postgres: &[edit(
+            "SELECT i.\"id\"::text, (i.\"is_sub_workflow\" = 0) IS TRUE",
+            "SELECT i.\"id\"::text, true",
+        )],
+        mysql: &[edit(
+            "SELECT CAST(i.`id` AS CHAR), (i.`is_sub_workflow` = 0) IS TRUE",
+            "SELECT CAST(i.`id` AS CHAR), true",
+        )],
+        noticed_by: &["held::SERVER::a_hold_below_a_root_names_any_member"],
+    },
+    Defect {
+        name: "hold-as-written",
+        what: "a hold is stored in the spelling of whoever set it",
+        postgres: &[edit(
+            "VALUES (v_rule, v_row.key,",
+            "VALUES (v_rule, p_options ->> 'key',",
+        )],
+        mysql: &[edit(
+            "VALUES (v_rule, v_key, v_reason,",
+            "VALUES (v_rule, v_text, v_reason,",
+        )],
+        noticed_by: &["held::SERVER::every_spelling_of_a_key_holds_its_row"],
+    },
+    Defect {
+        name: "hold-that-has-passed",
+        what: "a hold until yesterday is stored",
+        postgres: &[edit(
+            "IF v_until <= clock_timestamp() THEN",
+            "IF false THEN",
+        )],
+        mysql: &[edit("IF v_until <= UTC_TIMESTAMP(6) THEN", "IF false THEN")],
+        noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
+    },
+    Defect {
+        name: "instants-as-the-server-reads-them",
+        what: "a text is an instant if the server takes it for one",
+        postgres: &[edit(
+            "IF p_text ~ '^[0-9]{4}",
+            "IF true OR p_text ~ '^[0-9]{4}",
+        )],
+        mysql: &[edit(
+            "IF p_text REGEXP '^(?!0000)",
+            "IF true OR p_text REGEXP '^(?!0000)",
+        )],
+        noticed_by: &["instants::SERVER::words_and_other_styles_are_no_instants"],
+    },
+    Defect {
+        name: "file-of-a-living-row",
+        what: "nobody asks whether a row still names the file",
+        postgres: &[edit(
+            "AS t WHERE t.\"log_path\" = a.path)",
+            "AS t WHERE false AND t.\"log_path\" = a.path)",
+        )],
+        mysql: &[edit(
+            "AS t WHERE t.`log_path` = a.path)",
+            "AS t WHERE false AND t.`log_path` = a.path)",
+        )],
+        noticed_by: &["oracle::cases::SERVER::a_file_that_a_row_names_is_told_before_it_goes"],
+    },
+    Defect {
+        name: "crashed-elsewhere",
+        what: "a run of another server is judged by the session locks of this one",
+        postgres: &[],
+        mysql: &[edit("COALESCE(r.node, v_node) = v_node,\n", "true,\n")],
+        noticed_by: &["nodes::SERVER::a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life"],
+    },
+    Defect {
+        name: "runs-on-two-servers",
+        what: "a run begins while another server has one",
+        postgres: &[],
+        mysql: &[edit("AND r.node <> v_node\n", "AND false\n")],
+        noticed_by: &["nodes::SERVER::a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life"],
+    },
+    Defect {
+        name: "no-sign-of-life",
+        what: "the batches of a run give no sign of life",
+        postgres: &[],
+        mysql: &[edit(
+            "SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';",
+            "SET r.alive_at = r.alive_at WHERE r.run_id = p_run AND r.status = 'running';",
+        )],
+        noticed_by: &["nodes::SERVER::every_batch_is_a_sign_of_life"],
+    },
+    Defect {
+        name: "taken-over",
+        what: "what somebody else has made under windrow's names is used",
+        postgres: &[edit(
+            "RAISE EXCEPTION '% %', v_other.object, v_other.problem",
+            "RAISE NOTICE '% %', v_other.object, v_other.problem",
+        )],
+        mysql: &[edit("CONCAT('DO `refused: ', ", "CONCAT('DO 0 -- ', ")],
+        noticed_by: &[
+            "claims::what_somebody_else_has_made_is_refused_by_name",
+            "claims::what_stands_in_the_control_database_is_refused_by_name",
+        ],
+    },
+    Defect {
+        name: "open-to-all",
+        what: "PUBLIC may call a new routine until its rights are taken away",
+        postgres: &[edit(
+            "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC",
+            "SELECT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+    },
+    Defect {
+        name: "made-by-the-installer",
+        what: "who installs owns what is new, until it is given away",
+        postgres: &[edit(
+            "SET ROLE \"windrow_dolphinscheduler_owner\"",
+            "SELECT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+    },
+    Defect {
+        name: "lent-rights",
+        what: "a superuser runs where a trigger of somebody else can act at COMMIT",
+        postgres: &[edit("WHERE NOT (o.rolsuper AND q.rolsuper)", "WHERE false")],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "held-cursor",
+        what: "a cursor of a trigger is read at the COMMIT of a superuser",
+        postgres: &[edit(
+            "IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN",
+            "IF false THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "lent-on-the-way-back",
+        what: "a superuser restores where a trigger of somebody else can act at COMMIT",
+        postgres: &[edit("check_caller(session_user, true)", "seconds('1s')")],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "free-lock",
+        what: "a run waits for an advisory lock that any login may take",
+        postgres: &[edit("floor(random() * 2147483000)::integer", "17")],
+        mysql: &[],
+        noticed_by: &["claims::a_login_without_rights_blocks_no_run"],
+    },
+    Defect {
+        name: "kept-rights",
+        what: "the owner role keeps the rights that an earlier state of the spec needed",
+        postgres: &[edit(
+            "EXECUTE format('REVOKE %s FROM",
+            "PERFORM format('REVOKE %s FROM",
+        )],
+        mysql: &[edit(
+            "SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL",
+            "SELECT IF(COUNT(*) >= 0, 'DO 0', 'REVOKE ALL",
+        )],
+        noticed_by: &[
+            "claims::a_right_that_the_spec_no_longer_needs_is_taken_back",
+            "claims::what_stands_in_the_control_database_is_refused_by_name",
+        ],
+    },
+    Defect {
+        name: "short-trail",
+        what: "an operator makes the ledger forget what he did",
+        postgres: &[edit(
+            "IF v_name = 'ledger_days' AND NOT",
+            "IF false AND NOT",
+        )],
+        mysql: &[edit("AND l.name <> 'ledger_days'", "AND 1 = 1")],
+        noticed_by: &["claims::an_operator_does_not_shorten_his_trail"],
+    },
+    Defect {
+        name: "hidden-tables",
+        what: "a temporary table of the caller is taken for one of the ledger",
+        postgres: &[],
+        mysql: &[edit("    CALL W.drop_shadows();\n", "")],
+        noticed_by: &["rights::every_call_drops_what_would_hide_a_table"],
+    },
+    Defect {
+        name: "armed-for-good",
+        what: "who is armed until the restart stays armed after it",
+        postgres: &[edit(
+            "WHEN c.server_identity LIKE '%/started %' THEN",
+            "WHEN false THEN",
+        )],
+        mysql: &[edit(
+            "c.server_identity LIKE '% started at %'",
+            "c.server_identity LIKE 'never'",
+        )],
+        noticed_by: &["claims::a_restart_disarms_only_who_was_armed_until_then"],
     },
 ];

@@ -161,7 +161,7 @@ fn runners(history: &History, enough: &Arc<AtomicBool>) -> Result<Vec<JoinHandle
                     "refused" => {
                         let reason = result["reason"].as_str().unwrap_or_default();
                         let known = reason.contains(" is in progress ")
-                            || reason == "another run is starting"
+                            || reason.starts_with("another run is starting")
                             || reason.starts_with("nothing left, ");
                         ensure!(known, "{result}");
                         tally.refused += 1;

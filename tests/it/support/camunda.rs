@@ -16,17 +16,17 @@ pub(crate) fn graph() -> Graph {
     load("camunda7")
 }
 
-/// The same where families go as such.
-pub(crate) fn graph_by_family() -> Graph {
-    graph_of(&text_by_family())
-}
-
-/// That spec.
-pub(crate) fn text_by_family() -> String {
+/// The same where every row goes by its own time.
+pub(crate) fn graph_by_window() -> Graph {
     let time = "time       = \"removal_time_\"\n";
     let text = text("camunda7");
     assert!(text.contains(time), "{text}");
-    text.replace(time, &format!("{time}unit = \"family\"\n"))
+    graph_of(&text.replace(time, &format!("{time}unit = \"window\"\n")))
+}
+
+/// The spec, by which families go as such.
+pub(crate) fn text_by_family() -> String {
+    text("camunda7")
 }
 
 /// The graph of one of the specs.

@@ -49,7 +49,7 @@ impl Database {
 
     /// The tables of a system, and windrow installed from its graph, not armed.
     pub(crate) fn of(schema: &str, graph: &Graph) -> Self {
-        let mut database = Self::copy_of(&format!("{graph:?}"), schema, |client| {
+        let mut database = Self::copy_of(&format!("{schema}{graph:?}"), schema, |client| {
             apply(client, &bundle(graph));
         });
         database.control = render::control_name(graph);

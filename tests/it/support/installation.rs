@@ -122,7 +122,12 @@ impl Installation {
 
     /// The same on a certain server of MySQL or MariaDB, which must outlive it.
     pub(crate) fn on(server: &Mysql, graph: &Graph) -> Self {
-        let (name, control) = make(server, mysql::SCHEMA_34, graph);
+        Self::with(server, mysql::SCHEMA_34, graph)
+    }
+
+    /// The same with the tables of another system.
+    pub(crate) fn with(server: &Mysql, schema: &str, graph: &Graph) -> Self {
+        let (name, control) = make(server, schema, graph);
         Self::open(server, name, control)
     }
 

@@ -777,7 +777,7 @@ fn edge(
     let on_delete: &[&'static str] = match action {
         Action::Delete if nullable => &["CASCADE", "NO ACTION", "SET NULL"],
         Action::Delete | Action::Restrict => &["CASCADE", "NO ACTION"],
-        Action::SetNull => &["CASCADE", "NO ACTION", "SET NULL"],
+        Action::SetNull => &["NO ACTION", "SET NULL"],
     };
     let key = (same && !zero && random.random_bool(0.4)).then(|| any(on_delete, random));
     Edge {

@@ -127,7 +127,7 @@ JOIN demo_dag AS d ON d.dag = r.dag;
 -- The last task of every fifth run is mapped: three instances of one name.
 CREATE TEMPORARY TABLE demo_task (PRIMARY KEY (id), KEY (run_key)) AS
 SELECT
-    BIN_TO_UUID(UNHEX(LEFT(SHA2(CONCAT('try ', r.id, ' ', t.number, ' ', m.map_index), 256), 32))) AS id,
+    LEFT(SHA2(CONCAT('try ', r.id, ' ', t.number, ' ', m.map_index), 256), 32) AS id,
     r.id AS run_key,
     r.dag,
     r.run,
@@ -181,7 +181,7 @@ FROM demo_task AS t;
 
 -- Two earlier tries of each task of every seventh run, six of every seventieth; a person was asked in some of them.
 INSERT INTO task_instance_history (task_instance_id, task_id, dag_id, run_id, map_index, try_number, start_date, end_date, state, pool, pool_slots, dag_version_id)
-SELECT BIN_TO_UUID(UNHEX(LEFT(SHA2(CONCAT('earlier ', t.id, n.number), 256), 32))), t.task, t.dag, t.run, t.map_index, n.number, t.started, t.ended, 'failed', 'default_pool', 1, t.version
+SELECT LEFT(SHA2(CONCAT('earlier ', t.id, n.number), 256), 32), t.task, t.dag, t.run, t.map_index, n.number, t.started, t.ended, 'failed', 'default_pool', 1, t.version
 FROM demo_task AS t
 JOIN demo_number AS n ON n.number <= CASE WHEN t.run_key % 70 = 0 THEN 6 ELSE 2 END
 WHERE t.run_key % 7 = 0;

@@ -1,8 +1,8 @@
 -- The tables of Apache Airflow 3.3 on MySQL 8: every table, column, default, key, index and foreign key.
 --
--- Taken from the schema on PostgreSQL, with the types that Airflow's models have on MySQL: instants are timestamp(6), keys of
--- task instances varchar(36), all other uuids char(32), identifiers compare byte by byte (utf8mb3_bin, or they would not fit
--- an index), names and addresses of assets are latin1. There are no partial indexes: the two of dag_run are whole.
+-- Taken from the schema on PostgreSQL, with the types that Airflow's models have on MySQL: instants are timestamp(6), uuids
+-- char(32), as a fresh `airflow db migrate` makes them (one that was upgraded from Airflow 2 has varchar(36) for the keys of task
+-- instances), identifiers compare byte by byte (utf8mb3_bin, or they would not fit an index), names and addresses of assets are latin1. There are no partial indexes: the two of dag_run are whole.
 
 CREATE TABLE alembic_version (
     version_num varchar(32) NOT NULL,
@@ -686,7 +686,7 @@ CREATE TABLE deadline (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
 
 CREATE TABLE task_instance (
-    id varchar(36) NOT NULL,
+    id char(32) NOT NULL,
     task_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
     dag_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
     run_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
@@ -744,7 +744,7 @@ CREATE TABLE task_instance (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
 
 CREATE TABLE hitl_detail (
-    ti_id varchar(36) NOT NULL,
+    ti_id char(32) NOT NULL,
     options json NOT NULL,
     subject mediumtext NOT NULL,
     body mediumtext,
@@ -775,7 +775,7 @@ CREATE TABLE rendered_task_instance_fields (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
 
 CREATE TABLE task_instance_history (
-    task_instance_id varchar(36) NOT NULL,
+    task_instance_id char(32) NOT NULL,
     task_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
     dag_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
     run_id varchar(250) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL,
@@ -821,7 +821,7 @@ CREATE TABLE task_instance_history (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
 
 CREATE TABLE hitl_detail_history (
-    ti_history_id varchar(36) NOT NULL,
+    ti_history_id char(32) NOT NULL,
     options json NOT NULL,
     subject mediumtext NOT NULL,
     body mediumtext,
@@ -840,7 +840,7 @@ CREATE TABLE hitl_detail_history (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
 
 CREATE TABLE task_instance_note (
-    ti_id varchar(36) NOT NULL,
+    ti_id char(32) NOT NULL,
     user_id varchar(128),
     content varchar(1000),
     created_at timestamp(6) NOT NULL,
@@ -865,7 +865,7 @@ CREATE TABLE task_map (
 
 CREATE TABLE task_reschedule (
     id int NOT NULL AUTO_INCREMENT,
-    ti_id varchar(36) NOT NULL,
+    ti_id char(32) NOT NULL,
     start_date timestamp(6) NOT NULL,
     end_date timestamp(6) NOT NULL,
     duration int NOT NULL,

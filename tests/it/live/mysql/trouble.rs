@@ -140,7 +140,11 @@ fn two_installations_do_not_meet() {
         ));
         server.windrow("install SPEC").expect(
             2,
-            &["another installation of `windrow_dolphinscheduler` is in progress"],
+            &[
+                "another installation of `windrow_dolphinscheduler` is in progress",
+                "the lock of an installation is held by session ",
+                "user `root`",
+            ],
         );
         server.sql("DO RELEASE_ALL_LOCKS()");
         server
@@ -189,7 +193,7 @@ fn roles_do_what_they_are_for() {
             "preview SPEC",
             "run SPEC --run-families 2",
             "purge SPEC --key 99999999",
-            "hold set SPEC --key 1 --reason audit",
+            "hold set SPEC --key 1 --reason audit --even-if-absent",
             "hold list SPEC",
             "setting set SPEC retries 4",
             "pause SPEC",

@@ -1,0 +1,715 @@
+//! The command that removes a file, with places for what a row names.
+//!
+//! What a row says must never be read by a shell as anything but one word, and never be run. So a command is taken apart
+//! into what windrow starts itself and the one text that a shell reads, if there is one:
+//!
+//! - A path with blanks, quotes or other characters that mean something to a shell goes only to programs that are known to
+//!   start nothing ([`REMOVERS`]): as a word of its own, or quoted in the text of one shell; or to a script as a parameter.
+//! - Every other program gets plain paths only ([`is_plain`]), which are the same word however often a shell reads them.
+//! - A program that is known to run its own words ([`LAUNCHERS`], a second shell) gets none of them.
+
+use crate::failure::Failure;
+
+/// Programs that take names of files and start no other program.
+const REMOVERS: &[&str] = &[
+    "rm", "unlink", "rmdir", "shred", "truncate", "mv", "test", "[", "ls", "stat",
+];
+
+/// Shells that read quotes as `sh` does.
+const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "ksh", "mksh", "yash", "zsh"];
+
+/// Programs that run their own words, or give them to a shell of another kind.
+const LAUNCHERS: &[&str] = &[
+    "autossh",
+    "awk",
+    "busybox",
+    "chroot",
+    "csh",
+    "doas",
+    "env",
+    "find",
+    "fish",
+    "flock",
+    "gawk",
+    "ionice",
+    "lua",
+    "mosh",
+    "nice",
+    "node",
+    "nohup",
+    "nsenter",
+    "parallel",
+    "perl",
+    "php",
+    "pkexec",
+    "pssh",
+    "pwsh",
+    "python",
+    "rbash",
+    "remsh",
+    "rsh",
+    "ruby",
+    "runuser",
+    "script",
+    "setsid",
+    "setuid",
+    "slogin",
+    "sshpass",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "tclsh",
+    "tcsh",
+    "timeout",
+    "tmux",
+    "toybox",
+    "unshare",
+    "watch",
+    "xargs",
+];
+
+/// What a shell does with its words itself.
+const BUILTINS: &[&str] = &[
+    ".", "alias", "builtin", "command", "eval", "exec", "source", "time", "trap",
+];
+
+/// The options of `ssh` that take a value of their own.
+const OF_SSH: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+
+const PLACES: [&str; 4] = ["{host:name}", "{host}", "{path:q}", "{path}"];
+
+/// A command in words, each with what may stand at its places.
+pub(super) struct Template {
+    words: Vec<(String, Place)>,
+    pub(super) files: Files,
+}
+
+/// Where the files are, as far as a command shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    Here,
+    Elsewhere,
+    Unknown,
+}
+
+/// What a word may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing: it has no place.
+    Fixed,
+    /// Any value, as the program reads it.
+    Argument,
+    /// Plain values only.
+    Plain,
+    /// A shell reads it: quoted values, and hosts.
+    Text { any: bool },
+}
+
+impl Template {
+    /// Takes a command apart; an error says which word cannot take what a row names.
+    pub(super) fn parse(command: &str) -> anyhow::Result<Template> {
+        let refuse = |why: &str, hint: &str| {
+            Failure::new(format!("cannot use the command `{command}`"))
+                .caused_by(Failure::new(why))
+                .hint(hint.to_owned())
+        };
+        const FORM: &str = "write it like `rm -f -- {path}` or `ssh {host:name} rm -f -- {path:q}`";
+        let words =
+            shell_words::split(command).map_err(|error| refuse(&error.to_string(), FORM))?;
+        if words.is_empty() {
+            return Err(refuse("it is empty", FORM).into());
+        }
+        if words[0].contains('{') {
+            return Err(refuse(
+                "its first word, the program, must not come from a row",
+                FORM,
+            )
+            .into());
+        }
+        if !words
+            .iter()
+            .any(|word| word.contains("{path}") || word.contains("{path:q}"))
+        {
+            return Err(refuse("it names neither {path} nor {path:q}", FORM).into());
+        }
+        classify(words).map_err(|(why, hint)| refuse(&why, &hint).into())
+    }
+
+    /// The words for one file.
+    pub(super) fn fill(&self, host: Option<&str>, path: &str) -> Result<Vec<String>, String> {
+        if path.is_empty() || path.contains('\0') {
+            return Err("the path is empty or has a zero byte".to_owned());
+        }
+        if path.split('/').any(|part| part == "..") {
+            return Err("the path goes up by `..`".to_owned());
+        }
+        let host = match host.and_then(Host::parse) {
+            Some(host) => host,
+            None if self.words.iter().any(|(word, _)| word.contains("{host")) => {
+                return Err("the row names no sound host".to_owned());
+            }
+            None => Host {
+                whole: "",
+                name: "",
+            },
+        };
+        let ended = |at: usize| self.words[..at].iter().any(|(word, _)| word == "--");
+        let quoted = shell_words::quote(path);
+        let mut filled = Vec::with_capacity(self.words.len());
+        for (at, (word, place)) in self.words.iter().enumerate() {
+            if word.contains("{path") {
+                let plain_only = matches!(place, Place::Plain | Place::Text { any: false });
+                if plain_only && !is_plain(path) {
+                    return Err(
+                        "the path has characters that a shell reads, and the command may give it to one: \
+                         call `rm`, or a script of yours by `sh SCRIPT {path}`"
+                            .to_owned(),
+                    );
+                }
+                if path.starts_with('-') && !ended(at) && !word.contains("-- {path") {
+                    return Err(
+                        "the path starts with `-`, and the command has no `--` before it"
+                            .to_owned(),
+                    );
+                }
+            }
+            filled.push(replace(
+                word,
+                &[
+                    ("{host:name}", host.name),
+                    ("{host}", host.whole),
+                    ("{path:q}", &quoted),
+                    ("{path}", path),
+                ],
+            ));
+        }
+        Ok(filled)
+    }
+}
+
+/// Why a word cannot take a value, and what to write instead.
+type Refusal = (String, String);
+
+/// What each word may take, by the program that gets it.
+fn classify(words: Vec<String>) -> Result<Template, Refusal> {
+    let mut places = vec![Place::Fixed; words.len()];
+    // `sudo` starts the program as it is, without a shell.
+    let first = behind_sudo(&words);
+    let own = &words[first..];
+    let files = match own.first().map(|program| file_name(program)) {
+        Some("ssh") => {
+            let text = first + text_of_ssh(own)?;
+            let any = check_text(&words[text..])?;
+            places[text..].fill(Place::Text { any });
+            places[..text].fill(Place::Argument);
+            Files::Elsewhere
+        }
+        Some(shell) if SHELLS.contains(&shell) => {
+            let (script, is_text) = script_of_shell(own)?;
+            let script = first + script;
+            if is_text {
+                let any = check_text(&words[script..=script])?;
+                places[script] = Place::Text { any };
+            } else if has_place(&words[script]) {
+                return Err(run(&words[script]));
+            }
+            places[script + 1..].fill(Place::Argument);
+            Files::Here
+        }
+        Some(remover) if REMOVERS.contains(&remover) => {
+            if own.iter().any(|word| word.contains("{path:q}")) {
+                return Err((
+                    format!(
+                        "`{remover}` is called without a shell, which would take the quotes of {{path:q}} off"
+                    ),
+                    format!("write `{remover} … -- {{path}}`"),
+                ));
+            }
+            places[first + 1..].fill(Place::Argument);
+            Files::Here
+        }
+        _ => {
+            unknown(&words)?;
+            places.fill(Place::Plain);
+            Files::Unknown
+        }
+    };
+    let words = words
+        .into_iter()
+        .zip(places)
+        .map(|(word, place)| match has_place(&word) {
+            true => (word, place),
+            false => (word, Place::Fixed),
+        })
+        .collect();
+    Ok(Template { words, files })
+}
+
+/// A program that windrow does not know: it may be a script of the user's, or start something on another machine.
+fn unknown(words: &[String]) -> Result<(), Refusal> {
+    for word in words {
+        let name = file_name(word);
+        if runs_words(name) {
+            return Err((
+                format!("`{name}` runs its own words, and what a row names must not be run"),
+                "call the program itself: `rm -f -- {path}`, `ssh {host:name} rm -f -- {path:q}`, `sh SCRIPT {path}`".to_owned(),
+            ));
+        }
+        if !has_place(word) {
+            continue;
+        }
+        if word.contains("{path:q}") {
+            return Err((
+                format!(
+                    "`{}` is no shell that takes the quotes of {{path:q}} off",
+                    words[0]
+                ),
+                "write {path} as a word of its own, or call `sh -c` or `ssh`".to_owned(),
+            ));
+        }
+        let rest = PLACES
+            .iter()
+            .fold(word.clone(), |rest, place| rest.replace(place, "a"));
+        if !is_plain(rest.trim_start_matches('-')) {
+            return Err(inside(word));
+        }
+    }
+    Ok(())
+}
+
+/// Where the text for the remote shell begins: behind the options of `ssh` and the host.
+fn text_of_ssh(words: &[String]) -> Result<usize, Refusal> {
+    let mut at = 1;
+    while let Some(option) = words.get(at).filter(|word| word.starts_with('-')) {
+        if has_place(option) {
+            return Err(inside(option));
+        }
+        at += 1;
+        if option == "--" {
+            break;
+        }
+        // The last letter of a group takes the next word, unless its value stands behind it.
+        let value = option[1..].find(|letter| OF_SSH.contains(letter));
+        if value.is_some_and(|place| place + 2 == option.len()) {
+            if words.get(at).is_some_and(|word| has_place(word)) {
+                return Err(inside(&words[at]));
+            }
+            at += 1;
+        }
+    }
+    match words.get(at) {
+        Some(host) if !host.contains("{path") => {
+            let rest = host.replace("{host:name}", "a").replace("{host}", "a");
+            // user@{host} is a host; what else stands around it is not.
+            if has_place(host) && !is_plain(&rest) {
+                return Err(inside(host));
+            }
+        }
+        Some(word) => return Err(inside(word)),
+        None => {}
+    }
+    at += 1;
+    // ssh looks for options behind the host, too.
+    match words.get(at).map(String::as_str) {
+        Some("--") => at += 1,
+        Some(word) if word.starts_with('-') => return Err(inside(word)),
+        _ => {}
+    }
+    if words.len() <= at {
+        return Err((
+            "it has no command for the other side".to_owned(),
+            "write it like `ssh {host:name} rm -f -- {path:q}`".to_owned(),
+        ));
+    }
+    Ok(at)
+}
+
+/// Which word is the script of a shell, and whether it is a text (`-c`) or the name of a file.
+fn script_of_shell(words: &[String]) -> Result<(usize, bool), Refusal> {
+    let mut is_text = false;
+    let mut at = 1;
+    while let Some(option) = words
+        .get(at)
+        .filter(|word| word.starts_with(['-', '+']) && word.len() > 1)
+    {
+        if has_place(option) {
+            return Err(inside(option));
+        }
+        at += 1;
+        if option == "--" {
+            break;
+        }
+        if option.starts_with("--")
+            || option
+                .trim_start_matches(['-', '+'])
+                .contains(['o', 'O', 's'])
+        {
+            return Err((
+                format!("`{option}` is an option of a shell that windrow does not know"),
+                "write `sh -c TEXT` or `sh SCRIPT`".to_owned(),
+            ));
+        }
+        is_text |= option.starts_with('-') && option.contains('c');
+    }
+    if at < words.len() {
+        Ok((at, is_text))
+    } else {
+        Err((
+            "the shell has no script".to_owned(),
+            "write `sh -c 'rm -f -- {path:q}'` or `sh SCRIPT {path}`".to_owned(),
+        ))
+    }
+}
+
+/// Refuses a text in which a shell would not read a quoted value as one word that is not run. Answers whether every program
+/// that it calls is known to start nothing.
+fn check_text(words: &[String]) -> Result<bool, Refusal> {
+    if let Some(word) = words
+        .iter()
+        .find(|word| word.contains("{path}") || word.contains("{host}"))
+    {
+        return Err((
+            format!("a shell reads `{word}`, and what stands there is not quoted"),
+            "write {path:q} for {path}, and {host:name} for {host}".to_owned(),
+        ));
+    }
+    let text = words.join(" ");
+    if !has_place(&text) {
+        return Ok(true);
+    }
+    if text.contains(['\'', '"', '\\', '`', '$', '#', '\n', '\r', '*', '?', '~'])
+        || text.contains("<<")
+    {
+        return Err((
+            format!(
+                "`{text}` has quotes or other characters that change how a shell reads {{path:q}}"
+            ),
+            "write {path:q} without quotes around it: `sh -c 'rm -f -- {path:q}'`".to_owned(),
+        ));
+    }
+    let mut starts_nothing = true;
+    for command in text.split(['&', ';', '|', '(', ')']) {
+        let words: Vec<String> = command
+            .split_whitespace()
+            .skip_while(|word| ["if", "then", "else", "do", "!", "{"].contains(word))
+            .map(str::to_owned)
+            .collect();
+        let own = &words[behind_sudo(&words)..];
+        let Some(program) = own.first() else {
+            continue;
+        };
+        if has_place(program) || program.contains('=') {
+            return Err(run(program));
+        }
+        if let Some(word) = own
+            .iter()
+            .flat_map(|word| word.split(['<', '>']))
+            .find(|word| runs_words(file_name(word)) || BUILTINS.contains(word))
+        {
+            return Err((
+                format!(
+                    "`{word}` in `{text}` runs its own words, or is a second shell that would read the value again"
+                ),
+                "let one shell call `rm` itself: `ssh {host:name} rm -f -- {path:q}`".to_owned(),
+            ));
+        }
+        starts_nothing &= REMOVERS.contains(&file_name(program))
+            || ["fi", "done", "}", "true", "exit"].contains(&program.as_str());
+    }
+    Ok(starts_nothing)
+}
+
+/// How many words in front belong to `sudo` with options that change nothing of what it starts.
+fn behind_sudo(words: &[String]) -> usize {
+    if words.first().map(|word| file_name(word)) != Some("sudo") {
+        return 0;
+    }
+    let mut at = 1;
+    loop {
+        match words.get(at).map(String::as_str) {
+            Some("-n" | "-H" | "-E") => at += 1,
+            Some("-u" | "-g") if words.get(at + 1).is_some_and(|name| is_plain(name)) => at += 2,
+            Some(word) if !word.starts_with('-') && !word.contains('=') => return at,
+            // Not understood: `sudo` itself is the program then, and gets nothing.
+            _ => return 0,
+        }
+    }
+}
+
+fn runs_words(name: &str) -> bool {
+    // python3.11, ksh93
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    [name, bare]
+        .iter()
+        .any(|it| *it == "ssh" || SHELLS.contains(it) || LAUNCHERS.contains(it))
+}
+
+fn run(word: &str) -> Refusal {
+    (
+        format!("`{word}` would be run, and what a row names must not be"),
+        "write it like `sh SCRIPT {path}` or `sh -c 'rm -f -- {path:q}'`".to_owned(),
+    )
+}
+
+fn inside(word: &str) -> Refusal {
+    (
+        format!("a shell may read `{word}`, and what stands there is not quoted"),
+        "write {path} as a word of its own, or {path:q} in the text of `sh -c` or `ssh`".to_owned(),
+    )
+}
+
+fn has_place(word: &str) -> bool {
+    PLACES.iter().any(|place| word.contains(place))
+}
+
+fn file_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a text is one and the same word for every shell, however often it is read.
+fn is_plain(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphanumeric() || "/._".contains(c))
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || "/._-+=:,@%".contains(c))
+}
+
+/// Replaces the places from left to right; what was put in is not looked at again.
+fn replace(word: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(first) = rest.chars().next() {
+        if let Some((place, value)) = values.iter().find(|(place, _)| rest.starts_with(place)) {
+            out += value;
+            rest = &rest[place.len()..];
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// A host as a row names it.
+#[derive(Debug, PartialEq, Eq)]
+struct Host<'a> {
+    whole: &'a str,
+    /// Without its port and its brackets.
+    name: &'a str,
+}
+
+impl Host<'_> {
+    /// `worker-1`, `10.0.0.7:1234`, `fe80::1`, `[::1]:1234`: nothing that begins with `-`, with or without the brackets.
+    fn parse(whole: &str) -> Option<Host<'_>> {
+        let port = |port: &str| !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit());
+        let address = |it: &str| {
+            it.contains(':')
+                && it
+                    .bytes()
+                    .all(|c| c.is_ascii_hexdigit() || b":.".contains(&c))
+        };
+        let name = if let Some(rest) = whole.strip_prefix('[') {
+            let (name, rest) = rest.split_once(']')?;
+            let sound = rest.is_empty() || rest.strip_prefix(':').is_some_and(port);
+            (sound && address(name)).then_some(name)?
+        } else if address(whole) && whole.matches(':').count() > 1 {
+            whole
+        } else {
+            let name = match whole.split_once(':') {
+                Some((name, rest)) => port(rest).then_some(name)?,
+                None => whole,
+            };
+            let sound = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            (name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(sound))
+                .then_some(name)?
+        };
+        Some(Host { whole, name })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ODD: &str = "/logs/a b'; rm -rf $HOME {host}";
+
+    fn words(command: &str, host: Option<&str>, path: &str) -> Result<Vec<String>, String> {
+        Template::parse(command)
+            .map_err(|error| format!("{error:#}"))?
+            .fill(host, path)
+    }
+
+    #[test]
+    fn what_a_row_says_stays_one_word() {
+        assert_eq!(
+            words("rm -f -- {path}", None, ODD),
+            Ok(["rm", "-f", "--", ODD].map(str::to_owned).to_vec())
+        );
+        let far = words(
+            "ssh {host:name} rm -f -- {path:q}",
+            Some("10.0.0.7:1234"),
+            ODD,
+        );
+        let far = far.expect("words");
+        assert_eq!(far[1], "10.0.0.7");
+        assert_eq!(shell_words::split(&far[5]).ok(), Some(vec![ODD.to_owned()]));
+        for command in [
+            "sh -c 'rm -f -- {path:q}'",
+            "bash -ec 'test -e {path:q} && rm -- {path:q}'",
+            "ssh -p 22 -o BatchMode=yes app@{host:name} -- rm -f -- {path:q}",
+            "ssh -p22 {host} 'rm -f -- {path:q}'",
+            "sh remove.sh {host:name} {path}",
+            "sh -c 'rm -- \"$1\"' sh {path}",
+            "shred -u {path}",
+            "sudo -n -u app rm -f -- {path}",
+            "ssh {host:name} sudo rm -f -- {path:q}",
+        ] {
+            assert!(words(command, Some("a"), ODD).is_ok(), "{command}");
+        }
+    }
+
+    /// Whatever runs its words, or gives them to a shell, gets what a row names quoted or not at all.
+    #[test]
+    fn no_shell_gets_a_value_without_quotes() {
+        for command in [
+            "sh -c 'ls -- {path}'",
+            "sh -c {path}",
+            "sh -c {path:q}",
+            "sh -c -- {path:q}",
+            "sh {path}",
+            "sh -x {path}",
+            "sh --rcfile {path} x",
+            "sh -o {path} x",
+            "bash -c \"rm -- '{path:q}'\"",
+            "bash -c 'rm -- \"{path:q}\"'",
+            "bash -c 'rm -- ${path:q}'",
+            "bash -c 'rm -- $(echo {path:q})'",
+            "bash -c 'cat <<E\n{path:q}\nE'",
+            "bash -c 'true # {path:q}'",
+            "bash -c 'true; {path:q}'",
+            "bash -c 'X=1 {path:q}'",
+            "bash -c 'eval rm {path:q}'",
+            "bash -c 'ls {path:q} | sh'",
+            "bash -c 'ls {path:q} | xargs rm'",
+            "sh -c 'ssh h rm -- {path:q}'",
+            "/bin/sh -c 'rm {path}'",
+            "env sh -c 'rm {path}'",
+            "env sh -c {path}",
+            "env {path}",
+            "sudo sh -c 'rm -- {path}'",
+            "sudo {path}",
+            "sudo -u {host} rm -- {path}",
+            "sudo -i rm -- {path}",
+            "sudo X=1 rm -- {path}",
+            "sudo env rm -- {path}",
+            "xargs rm {path}",
+            "nice {path}",
+            "docker exec c sh -c {path}",
+            "docker exec c sh -c 'rm {path}'",
+            "tool 'rm {path}'",
+            "tool {path:q}",
+            "tool '$({path})'",
+            "ssh {host} rm -- {path}",
+            "ssh {host} {path:q}",
+            "ssh {host} 'rm -- {path}'",
+            "ssh {host} sh -c {path:q}",
+            "ssh {host} sudo sh -c {path:q}",
+            "ssh {host} ssh b rm {path:q}",
+            "ssh {host} \"rm '{path:q}'\"",
+            "ssh -o ProxyCommand={path} a rm",
+            "ssh -o {path} a rm",
+            "ssh -p {path} a rm",
+            "ssh {path} rm",
+            "ssh '{host} {path}'",
+            "ssh a rm {host} {path:q}",
+            "ssh a -o {path:q} rm",
+            "ssh a -o{path:q} rm",
+            "rm -- {path:q}",
+            "su -c 'rm {path}'",
+            "find {path} -delete",
+            "python3 -c 'print({path})'",
+            "perl -e {path}",
+            "/usr/bin/python3.11 {path}",
+            "ksh93 {path}",
+        ] {
+            assert!(words(command, Some("a"), "/logs/a").is_err(), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_may_start_others_gets_plain_paths_only() {
+        for command in [
+            "tool {path}",
+            "tool --file={path}",
+            "docker exec c rm -- {path}",
+            "sh -c 'tool {path:q}'",
+            "ssh a tool {path:q}",
+        ] {
+            assert!(
+                words(command, Some("a"), "/logs/a-1.log").is_ok(),
+                "{command}"
+            );
+            for odd in [
+                ODD,
+                "/logs/a b",
+                "/logs/a\nb",
+                "/logs/*",
+                "~/a",
+                "=a",
+                "/a$b",
+            ] {
+                assert!(words(command, Some("a"), odd).is_err(), "{command} {odd}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_or_path_is_refused() {
+        for command in [
+            "ssh {host} rm -f -- {path:q}",
+            "ssh {host:name} rm -f -- {path:q}",
+        ] {
+            for (host, path) in [
+                (Some("-oProxyCommand=sh"), "/a"),
+                (Some("[-V]"), "/a"),
+                (Some("[-V]:22"), "/a"),
+                (Some("[[-V]]"), "/a"),
+                (Some("[]-V"), "/a"),
+                (Some("-V:22"), "/a"),
+                (Some(" -V"), "/a"),
+                (Some("\t-V"), "/a"),
+                (Some("\u{a0}-V"), "/a"),
+                (Some("\u{2212}V"), "/a"),
+                (Some("root@-V"), "/a"),
+                (Some("-V@a"), "/a"),
+                (Some("[::1]-V"), "/a"),
+                (Some("a:-V"), "/a"),
+                (Some("a:"), "/a"),
+                (Some(":22"), "/a"),
+                (Some("a b"), "/a"),
+                (Some(""), "/a"),
+                (None, "/a"),
+                (Some("a"), ""),
+                (Some("a"), "/a\0b"),
+                (Some("a"), "/logs/../../etc/passwd"),
+            ] {
+                assert!(words(command, host, path).is_err(), "{host:?} {path}");
+            }
+        }
+        assert!(words("rm {path}", None, "-rf").is_err());
+        assert!(words("rm -- {path}", None, "-rf").is_ok());
+        assert!(words("rm {file}", None, "/a").is_err());
+        assert!(words("{path}", None, "/bin/sh").is_err());
+        assert!(words("rm 'x {path}", None, "/a").is_err());
+    }
+
+    #[test]
+    fn a_host_may_have_a_port() {
+        let hosts = ["a:1", "a", "[::1]:1", "fe80::1", "10.0.0.7:1234", "w-1.x_y"]
+            .map(|host| Host::parse(host).map(|host| host.name));
+        let names = ["a", "a", "::1", "fe80::1", "10.0.0.7", "w-1.x_y"].map(Some);
+        assert_eq!(hosts, names);
+    }
+}

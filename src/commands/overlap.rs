@@ -1,0 +1,68 @@
+//! Other installations that delete from the same tables: what is held or paused in one does not bind the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Session;
+use crate::graph::Graph;
+use crate::render;
+
+/// Another installation, by its owner role, and the tables that both delete from.
+pub(super) struct Overlap {
+    pub(super) owner: String,
+    pub(super) tables: Vec<String>,
+}
+
+impl Overlap {
+    /// What it means, for people.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "the installation of `{}` deletes from {}, too: a hold that is set here does not bind it, nor one there this one",
+            self.owner,
+            self.tables
+                .iter()
+                .map(|table| format!("`{table}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
+    }
+}
+
+/// What to do about it.
+pub(super) const HINT: &str =
+    "`windrow hold set SPEC --also OTHER_SPEC` sets a hold in both, or in neither";
+
+/// The installations beside this one, as far as the account may see them: on MySQL and MariaDB one that may not read the
+/// grants of others sees none.
+pub(super) fn overlaps(session: &mut Session) -> anyhow::Result<Vec<Overlap>> {
+    let dialect = session.server.dialect;
+    let graph = session.graph.named_for(dialect);
+    let ours = deleted(&graph);
+    let control = render::control_name(&graph);
+    let owner = render::role_name(dialect, &control, "owner");
+    let rows = session.database.query(
+        session.calls.overlaps(),
+        &[Some(&owner), Some(render::home(&graph, dialect))],
+    )?;
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        if let [Some(other), Some(table)] = &row[..]
+            && ours.contains(&table.to_lowercase())
+        {
+            found.entry(other.clone()).or_default().push(table.clone());
+        }
+    }
+    Ok(found
+        .into_iter()
+        .map(|(owner, tables)| Overlap { owner, tables })
+        .collect())
+}
+
+/// The names of the tables that rows are deleted from, in lower case.
+fn deleted(graph: &Graph) -> BTreeSet<String> {
+    graph
+        .rules
+        .iter()
+        .flat_map(|rule| &rule.order)
+        .map(|table| graph.table(*table).name.to_lowercase())
+        .collect()
+}

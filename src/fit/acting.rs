@@ -1,0 +1,225 @@
+//! What the server would do by itself when a row of a covered table goes: foreign keys, rules, tables that inherit, triggers.
+//! The same questions are asked again by `strangers()` in the database, before a run and in every batch.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, error, notice, warning};
+use crate::catalog::{Catalog, CatalogTable, ForeignKey};
+use crate::dialect::Dialect;
+use crate::graph::{ACTING, Graph, KnownKey, Table};
+use crate::plan;
+
+/// Adds what acts on the tables whose rows go and is not in the spec.
+pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let known = graph.known_keys();
+    for table in going(graph) {
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        for key in &live.referenced_by {
+            if let Some(finding) = key_finding(graph, catalog, &known, table, key) {
+                found.push(finding);
+            }
+        }
+        for rule in &live.rules {
+            let message = format!("the rule `{rule}` acts on DELETE, beside or instead of windrow");
+            found.push(error("rule", &table.name, message).help(format!(
+                "DROP RULE {rule} ON {}; what it does can be a trigger, or an edge of the spec",
+                table.name
+            )));
+        }
+        for child in &live.children {
+            let message = format!(
+                "inherits from `{}`: its rows would be read and deleted as rows of that",
+                table.name
+            );
+            found.push(error("inheritance", child, message).help(format!(
+                "ALTER TABLE {child} NO INHERIT {}, or make it a partition",
+                table.name
+            )));
+        }
+        triggers(catalog, table, live, found);
+    }
+    if catalog.dialect == Dialect::Postgres {
+        collations(graph, catalog, found);
+    } else if !catalog.sees_all {
+        let message = "tables of other databases, and their foreign keys to these, are not all seen by this account";
+        found.push(
+            notice("unseen-databases", &catalog.schema, message.to_owned())
+                .help("GRANT REFERENCES ON *.* TO this account: it shows foreign keys, and no row"),
+        );
+    }
+}
+
+/// The tables from which some rule deletes.
+fn going(graph: &Graph) -> Vec<&Table> {
+    let plan = plan::make(graph);
+    let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
+    let tables: BTreeSet<_> = steps.map(|step| step.table).collect();
+    tables.into_iter().map(|id| graph.table(id)).collect()
+}
+
+/// What there is to say of a foreign key; nothing where the spec accounts for it.
+fn key_finding(
+    graph: &Graph,
+    catalog: &Catalog,
+    known: &[KnownKey],
+    parent: &Table,
+    key: &ForeignKey,
+) -> Option<Finding> {
+    let own = key
+        .table
+        .strip_prefix(&catalog.schema)
+        .and_then(|rest| rest.strip_prefix('.'));
+    let name = own.unwrap_or(&key.table);
+    let mut pairs: Vec<(String, String)> = std::iter::zip(&key.columns, &key.target_columns)
+        .map(|(column, named)| (column.clone(), named.clone()))
+        .collect();
+    pairs.sort();
+    let behind = own.and_then(|name| {
+        known
+            .iter()
+            .find(|edge| edge.table == name && edge.parent == parent.name && edge.pairs == pairs)
+    });
+    // `SET NULL (column)` sets some of the columns only.
+    let whole = key.on_delete.split(" (").next().unwrap_or_default();
+    let acts = ACTING.contains(&whole);
+    let allowed = |edge: &KnownKey| {
+        !acts
+            || edge.effects.contains(&whole)
+                && (whole == key.on_delete || edge.effects.len() == ACTING.len())
+    };
+    if behind.is_some_and(allowed) {
+        return None;
+    }
+    let message = format!(
+        "references `{}` by `{}` ({}, on delete {})",
+        parent.name,
+        key.name,
+        key.columns.join(", "),
+        key.on_delete.to_lowercase()
+    );
+    let edge = |action: &str| match key.columns.as_slice() {
+        [column] => format!(
+            "`{column} -> {}.{}{action}`",
+            parent.name,
+            key.target_columns.concat()
+        ),
+        columns => format!(
+            "`{} -> {}({}){action}`",
+            columns.join(", "),
+            parent.name,
+            key.target_columns.join(", ")
+        ),
+    };
+    let ignored = graph
+        .ignored
+        .iter()
+        .any(|ignored| own == Some(&ignored.table));
+    if !acts && ignored {
+        // That it keeps families is meant so.
+        return None;
+    }
+    if !acts {
+        return Some(warning("unlisted-reference", name, message).help(format!(
+            "families that it names cannot go, and would FAIL; with {} among the `parents` of `{name}` they stay as REFERENCED",
+            edge(" restrict")
+        )));
+    }
+    let help = if behind.is_some() {
+        "the spec says `set null` of these columns: let the key do ON DELETE SET NULL, or take `set null` out, so that the rows go"
+            .to_owned()
+    } else if own.is_none() {
+        "windrow covers tables of one schema or database: let the key do NO ACTION there, or drop it".to_owned()
+    } else if whole == "SET DEFAULT" {
+        "windrow sets no default: let the key do NO ACTION or SET NULL, and add it to the spec"
+            .to_owned()
+    } else if whole == "SET NULL" {
+        format!(
+            "add {} to the `parents` of `{name}`, or let the key do NO ACTION",
+            edge(" set null")
+        )
+    } else {
+        format!(
+            "add {} to the `parents` of `{name}`, so that its rows go counted, or let the key do NO ACTION",
+            edge("")
+        )
+    };
+    Some(error("unlisted-reference", name, message).help(match ignored {
+        true => format!("an ignored table keeps its rows, and this key does not let it: take it from [ignore] to [tables], and {help}"),
+        false => help,
+    }))
+}
+
+/// The application's triggers: code that nobody can account for but by its name.
+fn triggers(catalog: &Catalog, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
+    let partitions = catalog.tables.values().filter(|other| {
+        live.partitioned && other.partition_of.as_deref() == Some(table.name.as_str())
+    });
+    let all = live
+        .triggers
+        .iter()
+        .chain(partitions.flat_map(|it| &it.triggers));
+    let fire: BTreeSet<&str> = all
+        .filter(|trigger| trigger.enabled && trigger.on_delete)
+        .map(|trigger| trigger.name.as_str())
+        .collect();
+    let accepted = |name: &str| table.triggers.iter().any(|accepted| accepted == name);
+    for name in fire.iter().filter(|name| !accepted(name)) {
+        let message = format!(
+            "the trigger `{name}` fires for each deleted row; what it does is not in the spec"
+        );
+        found.push(warning("trigger", &table.name, message).help(format!(
+            "read it; if it is cheap, lets the rows go and touches no row that should stay, accept it: `triggers = [\"{name}\"]`"
+        )));
+    }
+    for name in table
+        .triggers
+        .iter()
+        .filter(|name| !fire.contains(name.as_str()))
+    {
+        let message = format!("the spec accepts the trigger `{name}` on DELETE, and there is none");
+        found.push(warning("trigger", &table.name, message).help("take it out of `triggers`"));
+    }
+}
+
+/// Texts that compare otherwise on both ends of an edge would find children of other rows, or none.
+fn collations(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    for table in &graph.tables {
+        for edge in &table.edges {
+            let parent = &graph.table(edge.parent).name;
+            for (own, named) in edge.pairs() {
+                let column = |table: &str, name: &str| catalog.tables.get(table)?.column(name);
+                let (Some(left), Some(right)) =
+                    (column(&table.name, &own.name), column(parent, &named.name))
+                else {
+                    continue;
+                };
+                let (Some(one), Some(other)) = (&left.collation, &right.collation) else {
+                    continue;
+                };
+                if one == other {
+                    continue;
+                }
+                let object = format!("{}.{}", table.name, own.name);
+                let kind = |fuzzy: bool| {
+                    if fuzzy {
+                        ", which takes different texts for equal"
+                    } else {
+                        ""
+                    }
+                };
+                let message = format!(
+                    "has the collation `{one}`{}, and `{parent}.{}` has `{other}`{}",
+                    kind(left.nondeterministic),
+                    named.name,
+                    kind(right.nondeterministic)
+                );
+                found.push(
+                    error("collation-differs", &object, message)
+                        .help("ALTER TABLE … ALTER COLUMN … TYPE … COLLATE: give both the same"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The foreign keys that a spec accounts for: what the server may do by itself when a row of a managed table goes.
+
+use crate::graph::{Action, Edge, Graph};
+
+/// What a foreign key does to the rows that refer, when the row that they name goes.
+pub const ACTING: [&str; 3] = ["CASCADE", "SET NULL", "SET DEFAULT"];
+
+/// A foreign key, if there is one on these columns, with what it may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownKey {
+    /// The table that refers.
+    pub table: String,
+    /// Its columns, sorted, each with the one that it names.
+    pub pairs: Vec<(String, String)>,
+    /// The table that is named.
+    pub parent: String,
+    /// Which of [`ACTING`] it may do; refusing is always allowed.
+    pub effects: &'static [&'static str],
+}
+
+impl KnownKey {
+    fn new(table: &str, parent: &str, mut pairs: Vec<(String, String)>) -> KnownKey {
+        pairs.sort();
+        KnownKey {
+            table: table.to_owned(),
+            pairs,
+            parent: parent.to_owned(),
+            effects: &ACTING,
+        }
+    }
+
+    /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep it are
+    /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
+    /// nothing but SET NULL may happen to it.
+    fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
+        let pairs = edge
+            .pairs()
+            .map(|(column, named)| (column.name.clone(), named.name.clone()));
+        KnownKey {
+            effects: match edge.action {
+                Action::Delete | Action::Restrict => &ACTING,
+                Action::SetNull => &["SET NULL"],
+            },
+            ..KnownKey::new(table, &graph.table(edge.parent).name, pairs.collect())
+        }
+    }
+}
+
+impl Graph {
+    /// The foreign keys that the spec accounts for: its edges, the links within root tables, and the references of rules
+    /// by time.
+    ///
+    /// Where it is the other row that names this one (`or alone`), the key stands on the other side, and no edge is it.
+    pub fn known_keys(&self) -> Vec<KnownKey> {
+        let edges = self.tables.iter().flat_map(|table| {
+            let named = table.edges.iter().filter(|edge| !edge.alone);
+            named.map(|edge| KnownKey::of_edge(self, &table.name, edge))
+        });
+        let links = self.rules.iter().flat_map(|rule| {
+            let root = &self.table(rule.root).name;
+            rule.links_within().map(move |link| {
+                let pair = (link.parent.name.clone(), link.child.name.clone());
+                KnownKey::new(root, root, vec![pair])
+            })
+        });
+        let timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
+        let references = timed.flat_map(|timed| &timed.references).map(|reference| {
+            let to = self.table(reference.to);
+            let named = to.key.first().map(|key| key.name.clone());
+            let pair = (reference.column.clone(), named.unwrap_or_default());
+            KnownKey::new(&reference.table, &to.name, vec![pair])
+        });
+        let mut known: Vec<KnownKey> = Vec::new();
+        for key in edges.chain(links).chain(references) {
+            if !known.contains(&key) {
+                known.push(key);
+            }
+        }
+        known
+    }
+}

@@ -1,0 +1,639 @@
+//! What acts beside windrow's own statements when a row goes: foreign keys that the spec does not list, rules, tables that
+//! inherit, other collations, tables that are swapped. Each is told by its name before a run, and in every batch of one.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::fit::{self, Finding, Severity};
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Installation, bytes_of, columns_of, violations};
+use crate::support::patience::until;
+
+tests! {
+    each_server: [
+        what_acts_is_told_before_a_run,
+        what_comes_to_act_ends_a_run,
+        a_table_in_the_place_of_another_is_told,
+        other_columns_are_told,
+        what_the_spec_accounts_for_passes,
+    ],
+    on_postgres: [
+        keys_of_partitions_act_on_their_table,
+        a_partition_that_comes_during_a_batch_rolls_it_back,
+        collations_that_take_different_keys_for_equal_are_told,
+    ],
+}
+
+const SPEC: &str = r#"
+name     = "acting"
+schema   = "public"
+
+[tables]
+runs = { key = "id integer" }
+arts = { key = "id integer", parents = ["run_id -> runs.id"] }
+uses = { key = "id integer", parents = ["run_id -> runs.id"] }
+
+[ignore]
+audit = "kept for the auditors"
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 2 }
+"#;
+
+const TABLES: [&str; 4] = ["runs", "arts", "uses", "audit"];
+
+/// What `check` says of anything that acts.
+const CODES: [&str; 5] = [
+    "unlisted-reference",
+    "rule",
+    "inheritance",
+    "collation-differs",
+    "engine",
+];
+
+/// Four runs that are due, one that is running and one that is young. What these use was made by one that is due.
+const SCHEMA: &str = "
+CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL, retry_of integer);
+CREATE TABLE arts (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL);
+CREATE TABLE uses (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL, art_id integer, art_run integer);
+CREATE TABLE audit (id integer NOT NULL PRIMARY KEY, run_id integer);
+CREATE UNIQUE INDEX art_of_run ON arts (id, run_id);
+INSERT INTO runs (id, state, ended, retry_of) VALUES
+    (1, 'done', '2025-01-01 00:00:00', NULL), (2, 'done', '2025-01-02 00:00:00', NULL), (3, 'done', '2025-01-03 00:00:00', NULL),
+    (4, 'done', '2025-01-04 00:00:00', NULL), (5, 'running', NULL, 3), (6, 'done', '2037-01-01 00:00:00', 4);
+INSERT INTO arts (id, run_id) VALUES (11, 1), (12, 2), (13, 3), (14, 4), (15, 5);
+INSERT INTO uses (id, run_id, art_id, art_run) VALUES (21, 1, 11, 1), (23, 3, 13, 3), (25, 5, 13, 3), (26, 6, 14, 4);
+INSERT INTO audit (id, run_id) VALUES (33, 3), (34, 4)";
+
+/// Something in the catalog that acts, how it goes again, and how it is told.
+struct Act {
+    make: &'static str,
+    undo: &'static str,
+    told: &'static str,
+    /// The object that `check` names.
+    object: &'static str,
+}
+
+const DROP_KEY: [&str; 3] = [
+    "ALTER TABLE uses DROP CONSTRAINT acts",
+    "ALTER TABLE runs DROP CONSTRAINT acts",
+    "ALTER TABLE audit DROP CONSTRAINT acts",
+];
+
+fn acts(dialect: Dialect) -> Vec<Act> {
+    let act = |make, undo, told, object| Act {
+        make,
+        undo,
+        told,
+        object,
+    };
+    let [of_uses, of_runs, of_audit] = DROP_KEY;
+    let mut acts = vec![
+        act(
+            "ALTER TABLE uses ADD CONSTRAINT acts FOREIGN KEY (art_id) REFERENCES arts (id) ON DELETE CASCADE",
+            of_uses,
+            "table uses references arts by acts (on delete cascade)",
+            "uses",
+        ),
+        act(
+            "ALTER TABLE uses ADD CONSTRAINT acts FOREIGN KEY (art_id) REFERENCES arts (id) ON DELETE SET NULL",
+            of_uses,
+            "table uses references arts by acts (on delete set null)",
+            "uses",
+        ),
+        act(
+            "ALTER TABLE runs ADD CONSTRAINT acts FOREIGN KEY (retry_of) REFERENCES runs (id) ON DELETE CASCADE",
+            of_runs,
+            "table runs references runs by acts (on delete cascade)",
+            "runs",
+        ),
+        act(
+            "ALTER TABLE runs ADD CONSTRAINT acts FOREIGN KEY (retry_of) REFERENCES runs (id) ON DELETE SET NULL",
+            of_runs,
+            "table runs references runs by acts (on delete set null)",
+            "runs",
+        ),
+        act(
+            "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE",
+            of_audit,
+            "table audit references runs by acts (on delete cascade)",
+            "audit",
+        ),
+        act(
+            "CREATE TABLE other (id integer NOT NULL PRIMARY KEY, run_id integer, CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE)",
+            "DROP TABLE other",
+            "table other references runs by acts (on delete cascade)",
+            "other",
+        ),
+        // An edge joins the same tables, by another column.
+        act(
+            "ALTER TABLE uses ADD CONSTRAINT acts_too FOREIGN KEY (art_run) REFERENCES runs (id) ON DELETE CASCADE",
+            "ALTER TABLE uses DROP CONSTRAINT acts_too",
+            "table uses references runs by acts_too (on delete cascade)",
+            "uses",
+        ),
+        act(
+            "ALTER TABLE uses ADD CONSTRAINT acts FOREIGN KEY (art_id, art_run) REFERENCES arts (id, run_id) ON DELETE CASCADE",
+            of_uses,
+            "table uses references arts by acts (on delete cascade)",
+            "uses",
+        ),
+    ];
+    acts.extend(match dialect {
+        Dialect::Postgres => vec![
+            act(
+                "ALTER TABLE uses ALTER art_id SET DEFAULT 12, ADD CONSTRAINT acts FOREIGN KEY (art_id) REFERENCES arts (id) ON DELETE SET DEFAULT",
+                of_uses,
+                "table uses references arts by acts (on delete set default)",
+                "uses",
+            ),
+            act(
+                "CREATE SCHEMA aside; CREATE TABLE aside.uses (id integer, run_id integer, CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE)",
+                "DROP SCHEMA aside CASCADE",
+                "table aside.uses references runs by acts (on delete cascade)",
+                "aside.uses",
+            ),
+            act(
+                "CREATE RULE acts AS ON DELETE TO arts DO ALSO DELETE FROM audit",
+                "DROP RULE acts ON arts",
+                "table arts has the rule acts",
+                "arts",
+            ),
+            act(
+                "CREATE TABLE runs_kept () INHERITS (runs); INSERT INTO runs_kept (id, state, ended) VALUES (103, 'done', '2025-01-03 00:00:00')",
+                "DROP TABLE runs_kept",
+                "table runs_kept inherits from runs",
+                "runs_kept",
+            ),
+        ],
+        Dialect::Mysql | Dialect::Mariadb => vec![
+            act(
+                "DROP DATABASE IF EXISTS aside; CREATE DATABASE aside; CREATE TABLE aside.uses (id integer NOT NULL PRIMARY KEY, run_id integer, CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES HERE.runs (id) ON DELETE CASCADE)",
+                "DROP DATABASE aside",
+                "table aside.uses references runs by acts (on delete cascade)",
+                "aside.uses",
+            ),
+            act(
+                "ALTER TABLE uses ENGINE = MyISAM",
+                "ALTER TABLE uses ENGINE = InnoDB",
+                "table uses has the engine MyISAM",
+                "uses",
+            ),
+        ],
+    });
+    acts
+}
+
+fn made(dialect: Dialect) -> Installation {
+    Installation::of(dialect, SCHEMA, &graph_of(SPEC))
+}
+
+/// Databases have names of their own.
+fn text_for(installation: &mut Installation, dialect: Dialect, sql: &str) -> String {
+    if dialect == Dialect::Postgres {
+        return sql.to_owned();
+    }
+    let here = installation.texts("SELECT DATABASE()").concat();
+    let aside = format!("{here}_aside");
+    sql.replace("HERE", &format!("`{here}`"))
+        .replace("aside", &format!("`{aside}`"))
+}
+
+fn contents(installation: &mut Installation, dialect: Dialect) -> Vec<String> {
+    TABLES
+        .iter()
+        .map(|table| {
+            let columns = columns_of(dialect, table);
+            let names = installation.texts(&columns);
+            let rows = installation.rows(&bytes_of(dialect, &names, table));
+            format!("{table}: {rows:?}")
+        })
+        .collect()
+}
+
+fn findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Finding> {
+    let graph = graph_of(spec).named_for(dialect);
+    let mut session = installation.connect();
+    let schema = match dialect {
+        Dialect::Postgres => "public".to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => {
+            let rows = session.query("SELECT DATABASE()", &[]).expect("a database");
+            rows.concat().concat_text()
+        }
+    };
+    let catalog = session.catalog(&schema).expect("a catalog");
+    let mut found = fit::compare(&graph, &catalog);
+    found.retain(|it| CODES.contains(&it.code));
+    found
+}
+
+trait ConcatText {
+    fn concat_text(self) -> String;
+}
+
+impl ConcatText for Vec<Option<String>> {
+    fn concat_text(self) -> String {
+        self.into_iter().flatten().collect()
+    }
+}
+
+fn errors(found: &[Finding]) -> Vec<&str> {
+    let errors = found.iter().filter(|it| it.severity == Severity::Error);
+    errors.map(|it| it.object.as_str()).collect()
+}
+
+#[track_caller]
+fn assert_told(error: &anyhow::Error, told: &str) {
+    let error = format!("{error:#}");
+    assert!(error.contains(told), "{error}\n{told}");
+}
+
+fn what_acts_is_told_before_a_run(dialect: Dialect) {
+    let mut installation = made(dialect);
+    let before = contents(&mut installation, dialect);
+    for act in acts(dialect) {
+        let make = text_for(&mut installation, dialect, act.make);
+        let undo = text_for(&mut installation, dialect, act.undo);
+        let told = text_for(&mut installation, dialect, act.told).replace('`', "");
+        let object = text_for(&mut installation, dialect, act.object).replace('`', "");
+        // Who has not armed it yet cannot, and who has is stopped.
+        installation.execute(&make);
+        let error = installation.attempt("CALL W.arm()").expect_err(act.make);
+        assert_told(&error, &told);
+        let found = findings(&installation, dialect, SPEC);
+        assert_eq!(errors(&found), [object], "{}", act.make);
+        installation.execute(&undo);
+        installation.arm();
+        installation.execute(&make);
+        for (routine, options) in [
+            ("run", json!({})),
+            ("run", json!({"dry_run": true})),
+            ("purge", json!({"key": [3]})),
+        ] {
+            let error = installation.call(routine, options).expect_err(act.make);
+            assert_told(&error, &told);
+        }
+        let refused = installation
+            .run(json!({"trigger": "SCHEDULED"}))
+            .expect("a refusal");
+        let reason = refused["reason"].as_str().unwrap_or_default();
+        assert!(
+            refused["status"] == "refused" && reason.contains(&told),
+            "{refused}"
+        );
+        let verify = installation.call("verify", json!({})).expect("verify");
+        let violations = violations(&verify);
+        let named = |check: &&Value| {
+            told.starts_with(&format!(
+                "table {}",
+                check["object"].as_str().unwrap_or("?")
+            ))
+        };
+        assert!(violations.iter().any(named), "{violations:?}");
+        installation.execute(&undo);
+        assert_eq!(contents(&mut installation, dialect), before, "{}", act.make);
+    }
+    let found = findings(&installation, dialect, SPEC);
+    assert_eq!(errors(&found), [""; 0]);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["families"]),
+        (&json!("done"), &json!(4))
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 2);
+}
+
+/// A run that rests after its first batch, and goes on when `change` was made.
+fn changed_during_a_run(installation: &mut Installation, change: &str) -> Value {
+    installation.set_setting("rate", 1).expect("a setting");
+    let (runner, _, _) = installation.call_aside("run", json!({"time_budget": "1h"}));
+    until("a run that rests", || {
+        Ok(installation.number(
+            "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL",
+        ) > 0)
+    })
+    .expect("a run that rests");
+    installation.execute(change);
+    installation
+        .set_setting("rate", 1_000_000)
+        .expect("a setting");
+    let (_, run) = runner.join().expect("a session");
+    run.expect("a run")
+}
+
+fn what_comes_to_act_ends_a_run(dialect: Dialect) {
+    for act in acts(dialect) {
+        let mut installation = made(dialect);
+        installation.arm();
+        let make = text_for(&mut installation, dialect, act.make);
+        let undo = text_for(&mut installation, dialect, act.undo);
+        let told = text_for(&mut installation, dialect, act.told).replace('`', "");
+        let run = changed_during_a_run(&mut installation, &make);
+        let reason = run["reason"].as_str().unwrap_or_default();
+        assert_eq!(run["status"], "failed", "{}: {run}", act.make);
+        assert!(
+            reason.contains("catalog changed: ") && reason.contains(&told),
+            "{reason}"
+        );
+        // The first batch took two families; nothing of the others went or changed.
+        assert_eq!(run["rules"][0]["families"], 2, "{}: {run}", act.make);
+        let kept: Vec<String> = installation.texts(
+            "SELECT CONCAT(id, ' ', run_id, ' ', COALESCE(art_id, 0)) FROM uses ORDER BY id",
+        );
+        assert_eq!(kept, ["23 3 13", "25 5 13", "26 6 14"], "{}", act.make);
+        assert_eq!(
+            installation.number("SELECT COUNT(*) FROM audit WHERE run_id IS NOT NULL"),
+            2
+        );
+        assert_eq!(
+            installation.number(
+                "SELECT COUNT(*) FROM runs WHERE retry_of IS NOT NULL AND id IN (3, 4, 5, 6)"
+            ),
+            2
+        );
+        installation.execute(&undo);
+        installation.arm();
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(
+            (&run["status"], &run["rules"][0]["families"]),
+            (&json!("done"), &json!(2)),
+            "{}",
+            act.make
+        );
+    }
+}
+
+/// As log rotation, gh-ost and pt-online-schema-change do it.
+fn swap(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses RENAME TO uses_old; CREATE TABLE uses (LIKE uses_old INCLUDING ALL);
+             GRANT ALL ON uses TO PUBLIC"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TABLE uses_new LIKE uses; RENAME TABLE uses TO uses_old, uses_new TO uses"
+        }
+    }
+}
+
+/// InnoDB knows by the second when a table was made.
+fn until_a_second_old(installation: &mut Installation, dialect: Dialect) {
+    if dialect != Dialect::Postgres {
+        let young = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND create_time > NOW() - INTERVAL 2 SECOND";
+        until("tables of another second", || {
+            Ok(installation.number(young) == 0)
+        })
+        .expect("time passes");
+    }
+}
+
+fn a_table_in_the_place_of_another_is_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    // An ALTER TABLE between two runs is nothing to stop for.
+    installation.execute("ALTER TABLE uses ADD COLUMN note varchar(20)");
+    let run = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    installation.execute(swap(dialect));
+    let told = "catalog changed: table uses is another one";
+    let error = installation
+        .run(json!({}))
+        .expect_err("a table that was swapped");
+    assert_told(&error, told);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let named = violations(&verify);
+    assert!(
+        named.iter().any(|check| check["check"] == "catalog"),
+        "{named:?}"
+    );
+    // Who arms it has looked.
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let run = changed_during_a_run(
+        &mut installation,
+        &swap(dialect).replace("uses_old", "uses_older"),
+    );
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(
+        run["status"] == "failed" && reason.contains("catalog changed: table uses"),
+        "{run}"
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 3);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses_old"), 3);
+}
+
+/// What a key is compared by is no longer what it was: wider, or with another collation.
+fn other_columns_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let wider = match dialect {
+        Dialect::Postgres => "ALTER TABLE uses ALTER run_id TYPE bigint",
+        Dialect::Mysql | Dialect::Mariadb => "ALTER TABLE uses MODIFY run_id bigint NOT NULL",
+    };
+    let run = changed_during_a_run(&mut installation, wider);
+    let told = "catalog changed: table uses has other columns for its keys or edges";
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(told), "{run}");
+    let error = installation.run(json!({})).expect_err("another type");
+    assert_told(&error, told);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    // An index is none of these.
+    installation.execute("INSERT INTO runs (id, state, ended) VALUES (7, 'done', '2025-01-01 00:00:00'), (8, 'done', '2025-01-02 00:00:00'), (9, 'done', '2025-01-03 00:00:00')");
+    let run = changed_during_a_run(&mut installation, "CREATE INDEX of_art ON uses (art_id)");
+    assert_eq!(run["status"], "done", "{run}");
+}
+
+/// The spec names the keys, each with what it does.
+fn what_the_spec_accounts_for_passes(dialect: Dialect) {
+    let spec = SPEC
+        .replace(
+            "uses = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }",
+            "uses = { key = \"id integer\", parents = [\"run_id -> runs.id\", \"art_id -> arts.id set null\"] }\n\
+             notes = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }\n\
+             bills = { parents = [\"run_id -> runs.id restrict\"] }",
+        )
+        .replace("[ignore]\naudit = \"kept for the auditors\"\n", "");
+    let schema = format!(
+        "{SCHEMA};
+         DROP TABLE audit;
+         CREATE TABLE notes (id integer NOT NULL PRIMARY KEY, run_id integer);
+         CREATE TABLE bills (id integer NOT NULL PRIMARY KEY, run_id integer);
+         INSERT INTO notes (id, run_id) VALUES (41, 1), (45, 5);
+         INSERT INTO bills (id, run_id) VALUES (52, 2);
+         ALTER TABLE uses ADD CONSTRAINT u FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE;
+         ALTER TABLE uses ADD CONSTRAINT a FOREIGN KEY (art_id) REFERENCES arts (id) ON DELETE SET NULL;
+         ALTER TABLE notes ADD CONSTRAINT n FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE SET NULL;
+         ALTER TABLE bills ADD CONSTRAINT b FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE"
+    );
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    let found = findings(&installation, dialect, &spec);
+    let said: Vec<&Finding> = found
+        .iter()
+        .filter(|it| it.code != "missing-index")
+        .collect();
+    assert!(said.is_empty(), "{said:?}");
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (
+            &run["status"],
+            &run["rules"][0]["families"],
+            &run["rules"][0]["skipped"]
+        ),
+        (&json!("done"), &json!(3), &json!({"REFERENCED": 1})),
+        "{run}"
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM bills"), 1);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM notes"), 1);
+    assert_eq!(
+        installation.number("SELECT COUNT(*) FROM uses WHERE art_id IS NULL"),
+        2
+    );
+
+    // The same key with another effect is another matter.
+    installation.execute("ALTER TABLE uses DROP CONSTRAINT a");
+    installation.execute("ALTER TABLE uses ADD CONSTRAINT a FOREIGN KEY (art_id) REFERENCES arts (id) ON DELETE CASCADE");
+    assert_eq!(errors(&findings(&installation, dialect, &spec)), ["uses"]);
+    let error = installation.run(json!({})).expect_err("another effect");
+    assert_told(
+        &error,
+        "table uses references arts by a (on delete cascade)",
+    );
+}
+
+const EVENTS: &str = r#"
+name = "acting"
+
+[tables]
+events = { key = "id integer", indexed = ["ended"] }
+
+[rules.events]
+strategy  = "age"
+root      = "events"
+time      = "ended timestamp"
+retention = { default = "30d" }
+limits    = { batch_rows = 2 }
+"#;
+
+const PARTITIONED: &str = "
+CREATE TABLE events (id integer PRIMARY KEY, state varchar(20), ended timestamp) PARTITION BY RANGE (id);
+CREATE INDEX ON events (ended);
+CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (100);
+CREATE TABLE events_2 PARTITION OF events FOR VALUES FROM (100) TO (200);
+INSERT INTO events SELECT g, 'done', timestamp '2025-01-01' + g * interval '1 day' FROM generate_series(1, 6) AS g";
+
+fn keys_of_partitions_act_on_their_table() {
+    let mut installation = Installation::of(Dialect::Postgres, PARTITIONED, &graph_of(EVENTS));
+    installation.arm();
+    let bill = "CREATE TABLE bill (id integer, event integer CONSTRAINT acts REFERENCES events_1 (id) ON DELETE CASCADE); INSERT INTO bill VALUES (1, 6)";
+    installation.execute(bill);
+    let told = "table bill references events by acts (on delete cascade)";
+    let error = installation
+        .run(json!({}))
+        .expect_err("a key to a partition");
+    assert_told(&error, told);
+    assert_eq!(
+        errors(&findings(&installation, Dialect::Postgres, EVENTS)),
+        ["bill"]
+    );
+    installation.execute("DROP TABLE bill");
+    let run = changed_during_a_run(&mut installation, bill);
+    assert_told(&anyhow::anyhow!("{}", run["reason"]), told);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
+    // A further partition is nothing to stop for.
+    installation.execute("DROP TABLE bill");
+    let run = changed_during_a_run(
+        &mut installation,
+        "CREATE TABLE events_3 PARTITION OF events FOR VALUES FROM (200) TO (300)",
+    );
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM events"), 0);
+}
+
+/// The locks of a batch do not keep a partition from being attached, and what refers to it comes with it: the batch looks again
+/// before it commits. A trigger of the application keeps the batch at work meanwhile.
+fn a_partition_that_comes_during_a_batch_rolls_it_back() {
+    let schema = format!(
+        "{PARTITIONED};
+         CREATE TABLE loose (LIKE events INCLUDING ALL);
+         INSERT INTO loose VALUES (201, 'done', '2025-01-01');
+         CREATE TABLE bill (id integer, event integer CONSTRAINT acts REFERENCES loose (id) ON DELETE CASCADE);
+         INSERT INTO bill VALUES (1, 201);
+         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             PERFORM pg_advisory_xact_lock(77);
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER wait AFTER DELETE ON events_1 FOR EACH ROW EXECUTE FUNCTION wait()"
+    );
+    let mut installation = Installation::of(Dialect::Postgres, &schema, &graph_of(EVENTS));
+    installation.arm();
+    installation.execute("DO 'BEGIN PERFORM pg_advisory_lock(77); END'");
+    let (runner, _, _) = installation.call_aside("run", json!({}));
+    until("a batch that waits in the trigger", || {
+        Ok(installation.number("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted") > 0)
+    })
+    .expect("a batch that waits");
+    installation
+        .execute("ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (200) TO (300)");
+    installation.execute("DO 'BEGIN PERFORM pg_advisory_unlock(77); END'");
+    let (_, run) = runner.join().expect("a session");
+    let run = run.expect("a run");
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(
+        run["status"] == "failed"
+            && reason.contains("catalog changed: table bill references events by acts"),
+        "{run}"
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM events_1"), 6);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
+}
+
+fn collations_that_take_different_keys_for_equal_are_told() {
+    let spec = SPEC
+        .replace(
+            "runs = { key = \"id integer\" }",
+            "runs = { key = \"id varchar\" }",
+        )
+        .replace(
+            "arts = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }\n",
+            "",
+        );
+    let schema = "
+        CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+        CREATE TABLE runs (id varchar(20) PRIMARY KEY, state varchar(20), ended timestamp);
+        CREATE TABLE uses (id integer PRIMARY KEY, run_id varchar(20) COLLATE loose);
+        CREATE TABLE audit (id integer);
+        INSERT INTO runs VALUES ('due', 'done', '2025-01-01'), ('DUE', 'running', NULL);
+        INSERT INTO uses VALUES (1, 'due'), (2, 'DUE')";
+    let mut installation = Installation::of(Dialect::Postgres, schema, &graph_of(&spec));
+    let told = "table uses compares run_id otherwise than runs does id";
+    let error = installation
+        .attempt("CALL W.arm()")
+        .expect_err("a collation");
+    assert_told(&error, told);
+    let found = findings(&installation, Dialect::Postgres, &spec);
+    assert_eq!(errors(&found), ["uses.run_id"]);
+    assert!(found.iter().any(|it| it.code == "collation-differs"));
+    installation.execute("ALTER TABLE uses ALTER run_id TYPE varchar(20) COLLATE \"default\"");
+    installation.arm();
+    installation.execute("ALTER TABLE uses ALTER run_id TYPE varchar(20) COLLATE loose");
+    let error = installation.run(json!({})).expect_err("a collation");
+    assert_told(&error, told);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 2);
+    installation.execute("ALTER TABLE uses ALTER run_id TYPE varchar(20) COLLATE \"default\"");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(installation.texts("SELECT run_id FROM uses"), ["DUE"]);
+}

@@ -1,0 +1,627 @@
+//! Three nodes of a cluster, of which each may write: Galera, and group replication with one primary or several. `make
+//! prove` starts them; every wait is bounded.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::mem::ManuallyDrop;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::sandbox::mysql::{Flavour, Mysql, Settings, galera};
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{self, Installation, Session, call};
+use crate::support::patience::until;
+
+tests! {
+    when_asked: [
+        galera_stays_alike_and_alive,
+        group_replication_with_several_primaries_stays_alike_and_alive,
+        group_replication_with_one_primary_stays_alike_and_alive,
+    ],
+}
+
+const SPEC: &str = r#"
+name = "cluster"
+
+[tables]
+job  = { key = "id bigint" }
+step = { key = "id bigint", parents = ["job_id -> job.id"] }
+task = { key = "id bigint" }
+mail = { key = "id bigint" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 10, lock_timeout = "1s" }
+
+[rules.tasks]
+strategy  = "removal-time"
+root      = "task"
+time      = "remove_at"
+tables    = ["task"]
+retention = { safety_lag = "0s" }
+limits    = { batch_rows = 10 }
+
+[rules.mails]
+strategy  = "expiry"
+root      = "mail"
+time      = "expires"
+limits    = { batch_rows = 10 }
+"#;
+
+const SCHEMA: &str = "CREATE TABLE job (id bigint PRIMARY KEY, state varchar(20), ended datetime(6), KEY (ended, id));
+CREATE TABLE step (id bigint PRIMARY KEY, job_id bigint, KEY (job_id));
+CREATE TABLE task (id bigint PRIMARY KEY, remove_at datetime(6), KEY (remove_at));
+CREATE TABLE mail (id bigint PRIMARY KEY, expires datetime(6), KEY (expires, id));
+CREATE TABLE slow (id bigint PRIMARY KEY);
+";
+
+const TABLES: [&str; 4] = ["job", "step", "task", "mail"];
+
+/// How many families of each rule are due.
+const DUE: i64 = 40;
+
+struct Cluster {
+    nodes: Vec<Mysql>,
+    dialect: Dialect,
+    /// What makes a session see all that any node has committed.
+    sync: &'static str,
+    /// Whether every node takes writes.
+    is_open: bool,
+    /// Of the application on node 0.
+    name: String,
+    control: String,
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn settings(flavour: Flavour, extra: &[(&str, String)]) -> Settings {
+    Settings {
+        extra: extra
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+        ..Settings::new(flavour)
+    }
+}
+
+/// Nodes that start from the same files, and say so: none has to send another its data.
+fn of_galera() -> Result<Cluster> {
+    let (programs, library) = galera().context("run `.ci/servers galera`")?;
+    let ports = [free_port(), free_port(), free_port()];
+    let mut nodes: Vec<Mysql> = Vec::new();
+    for port in ports {
+        let mut node = Mysql::start(&Settings {
+            bin_dir: Some(programs.clone()),
+            ..settings(
+                Flavour::Mariadb,
+                &[("innodb_autoinc_lock_mode", "2".to_owned())],
+            )
+        })?;
+        node.stop()?;
+        let others: Vec<_> = ports[..nodes.len()]
+            .iter()
+            .map(|port| format!("127.0.0.1:{port}"))
+            .collect();
+        let mut configuration = OpenOptions::new()
+            .append(true)
+            .open(node.dir().join("server.cnf"))?;
+        write!(
+            configuration,
+            "wsrep_on = ON\nwsrep_provider = {}\nwsrep_cluster_address = gcomm://{}\nwsrep_cluster_name = windrow_{}\n\
+             wsrep_node_address = 127.0.0.1\n\
+             wsrep_provider_options = \"gmcast.listen_addr=tcp://127.0.0.1:{port}; ist.recv_addr=127.0.0.1:{}; gcache.size=32M\"\n",
+            library.display(),
+            others.join(","),
+            ports[0],
+            free_port(),
+        )?;
+        if let Some(first) = nodes.first() {
+            let state = |name: &str| -> Result<String> {
+                let line = first.query(&format!("SHOW STATUS LIKE '{name}'"))?;
+                let value = line.trim().split('\t').nth(1).map(str::to_owned);
+                value.with_context(|| format!("no {name}"))
+            };
+            let (cluster, last) = (
+                state("wsrep_cluster_state_uuid")?,
+                state("wsrep_last_committed")?,
+            );
+            writeln!(configuration, "wsrep_start_position = {cluster}:{last}")?;
+            let data = node.dir().join("data");
+            let saved = data.join("grastate.dat");
+            fs::write(
+                &saved,
+                format!(
+                    "# GALERA saved state\nversion: 2.1\nuuid: {cluster}\nseqno: {last}\nsafe_to_bootstrap: 0\n"
+                ),
+            )?;
+            let owner = fs::metadata(&data)?;
+            chown(&saved, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        node.restart()?;
+        until("the node is part of the cluster", || {
+            Ok(node
+                .query("SHOW STATUS LIKE 'wsrep_local_state_comment'")?
+                .contains("Synced"))
+        })?;
+        nodes.push(node);
+    }
+    Ok(Cluster {
+        nodes,
+        dialect: Dialect::Mariadb,
+        sync: "SET SESSION wsrep_sync_wait = 7",
+        is_open: true,
+        name: String::new(),
+        control: String::new(),
+    })
+}
+
+fn of_group_replication(is_open: bool) -> Result<Cluster> {
+    let ports = [free_port(), free_port(), free_port()];
+    let seeds = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let mut nodes: Vec<Mysql> = Vec::new();
+    for port in ports {
+        let single = if is_open { "OFF" } else { "ON" };
+        let node = Mysql::start(&settings(
+            Flavour::Mysql,
+            &[
+                ("plugin_load_add", "group_replication.so".to_owned()),
+                ("performance_schema", "ON".to_owned()),
+                ("report_host", "127.0.0.1".to_owned()),
+                (
+                    "disabled_storage_engines",
+                    "MyISAM,BLACKHOLE,FEDERATED,ARCHIVE,MEMORY".to_owned(),
+                ),
+                (
+                    "loose_group_replication_group_name",
+                    "3b0bd1d4-6bd0-4c1d-8a8c-5ad6f9ac8c45".to_owned(),
+                ),
+                (
+                    "loose_group_replication_recovery_get_public_key",
+                    "ON".to_owned(),
+                ),
+                ("loose_group_replication_start_on_boot", "OFF".to_owned()),
+                (
+                    "loose_group_replication_local_address",
+                    format!("127.0.0.1:{port}"),
+                ),
+                ("loose_group_replication_group_seeds", seeds.clone()),
+                (
+                    "loose_group_replication_single_primary_mode",
+                    single.to_owned(),
+                ),
+                (
+                    "loose_group_replication_enforce_update_everywhere_checks",
+                    if is_open { "ON" } else { "OFF" }.to_owned(),
+                ),
+                (
+                    "loose_group_replication_member_expel_timeout",
+                    "0".to_owned(),
+                ),
+            ],
+        ))?;
+        let join = "START GROUP_REPLICATION USER = 'root'";
+        node.query("RESET BINARY LOGS AND GTIDS")?;
+        if nodes.is_empty() {
+            node.query(&format!(
+                "SET GLOBAL group_replication_bootstrap_group = ON; {join}; SET GLOBAL group_replication_bootstrap_group = OFF"
+            ))?;
+        } else {
+            node.query(join)?;
+        }
+        nodes.push(node);
+        let members = nodes.len().to_string();
+        until("the node is a member of the group", || {
+            Ok(nodes[0]
+                .query("SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'")?
+                .trim()
+                == members)
+        })?;
+    }
+    Ok(Cluster {
+        nodes,
+        dialect: Dialect::Mysql,
+        sync: "SET SESSION group_replication_consistency = 'BEFORE'",
+        is_open,
+        name: String::new(),
+        control: String::new(),
+    })
+}
+
+impl Cluster {
+    fn session(&self, node: usize) -> Session {
+        let mut session = installation::connect(&self.nodes[node].url(&self.name, "root"));
+        session.execute(self.sync).expect("a session");
+        session
+    }
+
+    fn call(&self, node: usize, routine: &str, options: Value) -> Result<Value> {
+        call(
+            &mut self.session(node),
+            self.dialect,
+            &self.control,
+            routine,
+            &options,
+        )
+    }
+
+    fn execute(&self, node: usize, sql: &str) -> Result<()> {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        self.session(node).execute(&sql)
+    }
+
+    fn text(&self, node: usize, sql: &str) -> Result<String> {
+        let sql = sql.replace("W.", &format!("{}.", self.control));
+        let rows = self.session(node).query(&sql, &[])?;
+        Ok(rows
+            .into_iter()
+            .map(|row| {
+                let values: Vec<_> = row.into_iter().map(Option::unwrap_or_default).collect();
+                values.join(" ")
+            })
+            .collect::<Vec<_>>()
+            .join("\n"))
+    }
+
+    /// Every row of both databases on a node.
+    fn rows(&self, node: usize) -> Result<BTreeMap<String, String>> {
+        let tables = self.text(
+            node,
+            &format!(
+                "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables
+                 WHERE table_schema IN ('{}', '{}') AND table_type = 'BASE TABLE'",
+                self.name, self.control
+            ),
+        )?;
+        tables
+            .lines()
+            .map(|table| {
+                let rows = self.text(node, &format!("SELECT * FROM {table}"))?;
+                let mut rows: Vec<_> = rows.lines().collect();
+                rows.sort_unstable();
+                Ok((table.to_owned(), rows.join("\n")))
+            })
+            .collect()
+    }
+
+    /// All nodes that live hold the same; how many rows of the application these are.
+    fn alike(&self, round: &str, living: &[usize]) -> Result<Vec<i64>> {
+        let first = self.rows(living[0])?;
+        for node in &living[1..] {
+            let other = self.rows(*node)?;
+            for (table, rows) in &first {
+                ensure!(
+                    other.get(table) == Some(rows),
+                    "{round}: node {node} has another {table}"
+                );
+            }
+        }
+        TABLES
+            .iter()
+            .map(|table| {
+                Ok(self
+                    .text(living[0], &format!("SELECT COUNT(*) FROM {table}"))?
+                    .parse()?)
+            })
+            .collect()
+    }
+
+    /// A run in a thread, which sleeps before it deletes the job with this id.
+    fn run_aside(&self, node: usize, id: i64) -> Result<thread::JoinHandle<Result<Value>>> {
+        self.execute(node, &format!("INSERT INTO slow VALUES ({id})"))?;
+        let mut session = self.session(node);
+        let number = session.session()?;
+        let (dialect, control) = (self.dialect, self.control.clone());
+        let runner = thread::spawn(move || {
+            call(
+                &mut session,
+                dialect,
+                &control,
+                "run",
+                &json!({"rule": "jobs"}),
+            )
+        });
+        until("the run sleeps", || {
+            if runner.is_finished() {
+                return Ok(true);
+            }
+            let sleeps = format!(
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND state = 'User sleep'"
+            );
+            Ok(self.nodes[node].query(&sleeps)?.trim() == "1")
+        })?;
+        Ok(runner)
+    }
+
+    fn load(&self, node: usize) -> Result<()> {
+        let clear = TABLES.map(|table| format!("DELETE FROM {table};\n"));
+        let mut sql = format!("SET @loading = 1; {}", clear.concat());
+        for id in 1..=DUE {
+            sql += &format!(
+                "INSERT INTO job VALUES ({id}, 'done', '2020-01-01' + INTERVAL {id} HOUR);
+                 INSERT INTO step VALUES ({id}, {id}), (1000 + {id}, {id});
+                 INSERT INTO task VALUES ({id}, '2020-01-01' + INTERVAL {id} HOUR);
+                 INSERT INTO mail VALUES ({id}, '2020-01-01' + INTERVAL {id} HOUR);\n"
+            );
+        }
+        sql += "INSERT INTO job VALUES (100, 'busy', '2020-01-01'); INSERT INTO step VALUES (100, 100);";
+        self.execute(node, &sql)
+    }
+}
+
+const FULL: [i64; 4] = [DUE + 1, 2 * DUE + 1, DUE, DUE];
+
+fn joined(runner: thread::JoinHandle<Result<Value>>) -> Result<Value> {
+    runner.join().expect("no panic")
+}
+
+fn galera_stays_alike_and_alive() -> Result<()> {
+    check(of_galera()?)
+}
+
+fn group_replication_with_several_primaries_stays_alike_and_alive() -> Result<()> {
+    check(of_group_replication(true)?)
+}
+
+fn group_replication_with_one_primary_stays_alike_and_alive() -> Result<()> {
+    check(of_group_replication(false)?)
+}
+
+fn check(mut cluster: Cluster) -> Result<()> {
+    let graph: Graph = graph_of(SPEC);
+    // The node that it drops its databases on may have died.
+    let mut installed = ManuallyDrop::new(Installation::with(&cluster.nodes[0], SCHEMA, &graph));
+    cluster.name.clone_from(&installed.name);
+    cluster.control.clone_from(&installed.control);
+    // A run sleeps until the row is gone that this trigger finds; each waits for a look at most half a minute.
+    installed.execute(
+        "CREATE TRIGGER slowly BEFORE DELETE ON job FOR EACH ROW BEGIN
+             DECLARE v_turns integer DEFAULT 600;
+             DECLARE v_slept integer;
+             WHILE v_turns > 0 AND EXISTS (SELECT 1 FROM slow WHERE id = OLD.id) DO
+                 SET v_slept = SLEEP(0.05), v_turns = v_turns - 1;
+             END WHILE;
+             IF OLD.id = 7 AND @loading IS NULL THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'refused'; END IF;
+         END",
+    );
+    cluster.load(0)?;
+    installed.arm();
+    ensure!(cluster.alike("before", &[0, 1, 2])? == FULL);
+
+    dry_runs(&cluster)?;
+    beside(&cluster)?;
+    if cluster.is_open {
+        at_once(&cluster)?;
+        rivals(&cluster)?;
+        armed_elsewhere(&cluster)?;
+    }
+    dies(&mut cluster)
+}
+
+/// Nothing goes, on any node, and writes go on everywhere afterwards.
+fn dry_runs(cluster: &Cluster) -> Result<()> {
+    for node in if cluster.is_open { vec![0, 1] } else { vec![0] } {
+        let answer = cluster.call(node, "run", json!({"dry_run": true}))?;
+        ensure!(
+            answer["status"] == "failed" && answer["rules"][0]["families"] == DUE - 1,
+            "{answer}"
+        );
+        ensure!(
+            answer["rules"][1]["rows"] == DUE && answer["rules"][2]["rows"] == DUE,
+            "{answer}"
+        );
+        let purge = json!({"rule": "jobs", "key": ["3"], "dry_run": true});
+        if node == 0 {
+            let answer = cluster.call(node, "purge", purge)?;
+            ensure!(answer["rules"][0]["rows"] == 3, "{answer}");
+        }
+        ensure!(cluster.alike("a dry run", &[0, 1, 2])? == FULL);
+        cluster.execute(node, "UPDATE job SET state = 'busy' WHERE id = 100")?;
+    }
+    Ok(())
+}
+
+/// While a run lives on one node, the others know it: none begins one, none calls it crashed.
+fn beside(cluster: &Cluster) -> Result<()> {
+    let runner = cluster.run_aside(0, 15)?;
+    ensure!(
+        !runner.is_finished(),
+        "it did not wait: {:?}",
+        joined(runner)
+    );
+    let last = "SELECT CONCAT(r.status, ' ', COALESCE(r.reason, '')) FROM W.run AS r ORDER BY r.run_id DESC LIMIT 1";
+    for node in 0..3 {
+        if cluster.is_open {
+            cluster.execute(node, "CALL W.reap()")?;
+            let refused = cluster.call(node, "run", json!({"dry_run": true}))?;
+            let where_ = if node == 0 {
+                "in progress"
+            } else {
+                "on another server"
+            };
+            ensure!(
+                refused["status"] == "refused" && refused["reason"].to_string().contains(where_),
+                "{refused}"
+            );
+            let real = cluster.call(node, "run", json!({}));
+            if node == 0 {
+                ensure!(real?["status"] == "refused");
+            } else {
+                let error = real.err().context("a refusal")?;
+                ensure!(
+                    format!("{error:#}").contains("armed on another server"),
+                    "{error:#}"
+                );
+            }
+        } else if node > 0 {
+            let refused = cluster.call(node, "run", json!({}));
+            ensure!(
+                refused
+                    .as_ref()
+                    .map_or(true, |answer| answer["status"] == "refused"),
+                "{refused:?}"
+            );
+            cluster.execute(node, "CALL W.run_scheduled()")?;
+        }
+        let said = cluster.text(node, last)?;
+        ensure!(said.trim() == "running", "node {node}: {said}");
+    }
+    cluster.execute(0, "DELETE FROM slow")?;
+    let answer = joined(runner)?;
+    ensure!(answer["status"] == "failed", "{answer}");
+    ensure!(answer["rules"][0]["families"] == DUE - 1, "{answer}");
+    ensure!(answer["rules"][0]["failures"][0]["key"] == "7", "{answer}");
+    let left = cluster.alike("a run", &[0, 1, 2])?;
+    ensure!(left == [2, 3, DUE, DUE], "{left:?}");
+    let answer = cluster.call(0, "run", json!({}))?;
+    ensure!(answer["rules"][1]["rows"] == DUE, "{answer}");
+    let left = cluster.alike("another run", &[0, 1, 2])?;
+    ensure!(left == [2, 3, 0, 0], "{left:?} after {answer}");
+    Ok(())
+}
+
+/// Nodes that begin at the same moment: one of them does, and no two runs are ever under way.
+fn at_once(cluster: &Cluster) -> Result<()> {
+    for _ in 0..10 {
+        cluster.load(0)?;
+        let runners: Vec<_> = (0..3)
+            .map(|node| {
+                let mut session = cluster.session(node);
+                let (dialect, control) = (cluster.dialect, cluster.control.clone());
+                thread::spawn(move || {
+                    call(
+                        &mut session,
+                        dialect,
+                        &control,
+                        "run",
+                        &json!({"dry_run": true}),
+                    )
+                })
+            })
+            .collect();
+        for runner in runners {
+            let answer = joined(runner)?;
+            ensure!(
+                answer["status"] == "refused" || answer["rules"][1]["rows"] == DUE,
+                "{answer}"
+            );
+        }
+        ensure!(cluster.alike("runs at once", &[0, 1, 2])? == FULL);
+    }
+    let both = cluster.text(
+        0,
+        "SELECT COUNT(*) FROM W.run AS a JOIN W.run AS b ON b.run_id <> a.run_id AND b.started_at >= a.started_at AND b.started_at < a.finished_at
+         WHERE a.`trigger` = 'MANUAL' AND b.`trigger` = 'MANUAL'",
+    )?;
+    ensure!(
+        both == "0",
+        "{both} runs began while another one was under way"
+    );
+    Ok(())
+}
+
+/// The application changes a root on another node while the batch that deletes it is under way: it stays. The batch is
+/// undone, by Galera with the whole call in some cases; the next run does the rest.
+fn rivals(cluster: &Cluster) -> Result<()> {
+    cluster.load(0)?;
+    let runner = cluster.run_aside(0, 15)?;
+    cluster.execute(1, "UPDATE job SET state = 'busy' WHERE id = 15")?;
+    cluster.execute(1, "DELETE FROM slow")?;
+    if let Ok(answer) = joined(runner) {
+        ensure!(
+            answer["rules"][0]["families"].as_i64() < Some(DUE - 1),
+            "{answer}"
+        );
+    }
+    cluster.alike("a rival", &[0, 1, 2])?;
+    until("the session is gone, and a run does the rest", || {
+        let answer = cluster.call(0, "run", json!({"rule": "jobs"}))?;
+        Ok(answer["status"] == "failed")
+    })?;
+    let left = cluster.alike("after a rival", &[0, 1, 2])?;
+    ensure!(left[..2] == [3, 5], "{left:?}");
+    Ok(())
+}
+
+/// Whoever arms another node ends what runs on the first: its batch and that write the same row of the ledger.
+fn armed_elsewhere(cluster: &Cluster) -> Result<()> {
+    let crashed = "SELECT COUNT(*) FROM W.run AS r WHERE r.status = 'crashed'";
+    let before = cluster.text(0, crashed)?;
+    cluster.load(0)?;
+    let runner = cluster.run_aside(0, 15)?;
+    cluster.execute(1, "CALL W.arm()")?;
+    cluster.execute(1, "DELETE FROM slow")?;
+    if let Ok(answer) = joined(runner) {
+        ensure!(answer["status"] == "cancelled", "{answer}");
+        ensure!(
+            answer["rules"][0]["families"].as_i64() < Some(DUE - 1),
+            "{answer}"
+        );
+    }
+    let answer = cluster.call(1, "run", json!({}))?;
+    ensure!(answer["status"] == "failed", "{answer}");
+    let left = cluster.alike("another node", &[0, 1, 2])?;
+    ensure!(left == [2, 3, 0, 0], "{left:?} after {answer}");
+    let after = cluster.text(0, crashed)?;
+    ensure!(after == before, "a living run was called crashed");
+    Ok(())
+}
+
+/// The node that runs is killed. The others go on; its run is called crashed after an hour, or when another one is armed.
+fn dies(cluster: &mut Cluster) -> Result<()> {
+    let (dying, others) = if cluster.is_open {
+        (1, [0, 2])
+    } else {
+        (0, [1, 2])
+    };
+    cluster.load(dying)?;
+    let runner = cluster.run_aside(dying, 15)?;
+    ensure!(!runner.is_finished(), "it did not wait");
+    cluster.nodes[dying].kill()?;
+    ensure!(joined(runner).is_err());
+    let mut heir = others[0];
+    until("another node takes writes", || {
+        heir = if heir == others[0] {
+            others[1]
+        } else {
+            others[0]
+        };
+        Ok(cluster.nodes[heir]
+            .query(&format!("DELETE FROM {}.slow", cluster.name))
+            .is_ok())
+    })?;
+    let last = "SELECT r.status FROM W.run AS r ORDER BY r.run_id DESC LIMIT 1";
+    cluster.execute(heir, "CALL W.reap()")?;
+    ensure!(cluster.text(heir, last)? == "running");
+    let refused = cluster.call(heir, "run", json!({"dry_run": true}))?;
+    ensure!(
+        refused["reason"].to_string().contains("another server"),
+        "{refused}"
+    );
+    cluster.execute(
+        heir,
+        "UPDATE W.run SET alive_at = UTC_TIMESTAMP(6) - INTERVAL 61 MINUTE WHERE status = 'running'",
+    )?;
+    cluster.execute(heir, "CALL W.reap()")?;
+    ensure!(cluster.text(heir, last)? == "crashed");
+    cluster.execute(heir, "CALL W.arm()")?;
+    let answer = cluster.call(heir, "run", json!({}))?;
+    ensure!(answer["status"] == "failed", "{answer}");
+    let left = cluster.alike("a dead node", &others)?;
+    ensure!(left == [2, 3, 0, 0], "{left:?} after {answer}");
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! A hold names a row that is there, however its key is written: a hold that keeps nothing is an error.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::failure;
+use windrow::graph::{Graph, Shared};
+
+use crate::harness::tests;
+use crate::support::graphs::{dolphinscheduler, graph_of};
+use crate::support::installation::Installation;
+use crate::support::world::Row;
+
+tests! {
+    each_server: [
+        every_spelling_of_a_key_holds_its_row,
+        a_hold_of_nothing_is_an_error_unless_it_is_meant,
+        a_hold_names_a_row_that_the_rule_may_delete,
+        a_hold_below_a_root_names_any_member,
+        a_hold_waits_for_no_other_row,
+    ],
+}
+
+const SPEC: &str = r#"
+name = "held"
+
+[tables]
+job    = { key = "id bigint" }
+ticket = { key = "id uuid" }
+bare   = { key = "id uuid" }
+word   = { key = "id varchar" }
+pair   = { key = "a integer, b varchar, c uuid" }
+task   = { key = "id varchar" }
+entry  = { key = "id integer" }
+
+[rules.jobs]
+strategy   = "end-time"
+root       = "job"
+candidates = { kind = 0 }
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.tickets]
+strategy   = "end-time"
+root       = "ticket"
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.bares]
+strategy   = "end-time"
+root       = "bare"
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.words]
+strategy   = "expiry"
+root       = "word"
+time       = "at"
+
+[rules.pairs]
+strategy   = "expiry"
+root       = "pair"
+time       = "at"
+
+[rules.tasks]
+strategy   = "removal-time"
+root       = "task"
+time       = "at"
+tables     = ["task"]
+
+[rules.entries]
+strategy   = "age"
+root       = "entry"
+time       = "at"
+candidates = { kind = 0 }
+retention  = { default = "30d" }
+"#;
+
+const TABLES: [&str; 7] = ["job", "ticket", "bare", "word", "pair", "task", "entry"];
+
+const ID: &str = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11";
+const BARE: &str = "a0eebc999c0b4ef8bb6d6bb9bd380a11";
+
+fn graph() -> Graph {
+    graph_of(SPEC)
+}
+
+fn schema(dialect: Dialect) -> String {
+    let (time, uuid, bare, text) = match dialect {
+        Dialect::Postgres => ("timestamp", "uuid", "uuid", ""),
+        // Most tables have uuids as texts there, with dashes or without.
+        Dialect::Mysql => (
+            "datetime(6)",
+            "char(36)",
+            "varchar(32)",
+            " CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        ),
+        Dialect::Mariadb => (
+            "datetime(6)",
+            "uuid",
+            "char(32)",
+            " CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+        ),
+    };
+    format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, kind integer NOT NULL DEFAULT 0, state integer NOT NULL DEFAULT 1, at {time} NOT NULL);
+         CREATE TABLE ticket (id {uuid} PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time} NOT NULL);
+         CREATE TABLE bare (id {bare} PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time} NOT NULL);
+         CREATE TABLE word (id char(10){text} PRIMARY KEY, at {time} NOT NULL);
+         CREATE TABLE pair (a integer, b varchar(20){text}, c {uuid}, at {time} NOT NULL, PRIMARY KEY (a, b, c));
+         CREATE TABLE task (id varchar(64){text} PRIMARY KEY, at {time} NOT NULL);
+         CREATE TABLE entry (id integer PRIMARY KEY, kind integer NOT NULL DEFAULT 0, at {time} NOT NULL);"
+    )
+}
+
+fn database(dialect: Dialect) -> Installation {
+    let mut database = Installation::of(dialect, &schema(dialect), &graph());
+    for table in TABLES {
+        database.execute(&format!("DELETE FROM {table}"));
+    }
+    database.execute("DELETE FROM W.hold");
+    database.arm();
+    database
+}
+
+/// The key of the one row of a rule, as its table has it and as windrow writes it, and as people may.
+fn spellings(dialect: Dialect) -> Vec<(&'static str, &'static str, Value, Vec<Value>)> {
+    let upper = |text: &str| json!(text.to_uppercase());
+    let uuids = || {
+        vec![
+            json!(ID),
+            json!(BARE),
+            upper(ID),
+            upper(BARE),
+            json!(format!("{{{ID}}}")),
+            json!("A0eebc99-9c0b4ef8bb6d-6bb9bd380a11"),
+        ]
+    };
+    let mut numbers = vec![
+        json!(17),
+        json!("17"),
+        json!("017"),
+        json!("+17"),
+        json!(" 17 "),
+        json!("0000000000000000000000000017"),
+    ];
+    if dialect == Dialect::Postgres {
+        numbers.push(json!("\t17\n"));
+    }
+    let mut words = vec![json!("Abc"), json!("Abc  "), json!("Abc       ")];
+    let mut pairs = vec![
+        json!([5, "Abc", ID]),
+        json!(["005", "Abc", BARE]),
+        json!(format!("[ 5,\"Abc\" , \"{}\"]", ID.to_uppercase())),
+    ];
+    let mut tasks = vec![json!("Abc")];
+    if dialect != Dialect::Postgres {
+        words.extend([json!("abc"), json!("ABC")]);
+        pairs.push(json!([5, "ABC", ID]));
+        tasks.push(json!("aBC"));
+    }
+    let pair = json!(format!("[5, \"Abc\", \"{ID}\"]"));
+    let bare = match dialect {
+        Dialect::Postgres => ID,
+        Dialect::Mysql | Dialect::Mariadb => BARE,
+    };
+    vec![
+        (
+            "jobs",
+            "job (id, at) VALUES (17",
+            json!("17"),
+            numbers.clone(),
+        ),
+        (
+            "tickets",
+            "ticket (id, at) VALUES ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+            json!(ID),
+            uuids(),
+        ),
+        (
+            "bares",
+            "bare (id, at) VALUES ('a0eebc999c0b4ef8bb6d6bb9bd380a11'",
+            json!(bare),
+            uuids(),
+        ),
+        ("words", "word (id, at) VALUES ('Abc'", json!("Abc"), words),
+        (
+            "pairs",
+            "pair (a, b, c, at) VALUES (5, 'Abc', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+            pair,
+            pairs,
+        ),
+        ("tasks", "task (id, at) VALUES ('Abc'", json!("Abc"), tasks),
+        ("entries", "entry (id, at) VALUES (17", json!("17"), numbers),
+    ]
+}
+
+fn every_spelling_of_a_key_holds_its_row(dialect: Dialect) {
+    let mut database = database(dialect);
+    let all = spellings(dialect);
+    for (_, row, ..) in &all {
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+    }
+    for (rule, _, key, spelled) in &all {
+        let held = format!("SELECT count(*) FROM W.hold WHERE rule = '{rule}'");
+        for (at, text) in spelled.iter().enumerate() {
+            let hold = json!({"rule": rule, "key": text, "reason": "audit"});
+            let answer = database.set_hold(hold).expect("a hold");
+            let said = [&answer["key"], &answer["exists"], &answer["absent"]];
+            assert_eq!(said, [key, &json!(true), &json!(false)], "{rule} {text}");
+            assert_eq!(database.number(&held), 1, "{rule} {text}");
+            let other = &spelled[(at + 1) % spelled.len()];
+            let released = database.call("release_hold", json!({"rule": rule, "key": other}));
+            assert_eq!(&released.expect("a release")["key"], key, "{rule} {other}");
+            assert_eq!(database.number(&held), 0, "{rule} {other}");
+        }
+        let last = spelled.last().expect("some");
+        let hold = json!({"rule": rule, "key": last, "reason": "audit"});
+        database.set_hold(hold).expect("a hold");
+    }
+    // A further row of each goes; those that are held stay, without and with a name.
+    for row in [
+        "job (id, at) VALUES (18",
+        "word (id, at) VALUES ('Abcd'",
+        "task (id, at) VALUES ('Abcd'",
+        "entry (id, at) VALUES (18",
+    ] {
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+    }
+    let preview = database.preview(json!({})).expect("a preview");
+    let run = database.run(json!({})).expect("a run");
+    for document in [&preview, &run] {
+        for rule in document["rules"].as_array().expect("rules") {
+            assert_eq!(rule["skipped"], json!({"HELD": 1}), "{rule}");
+        }
+    }
+    for table in TABLES {
+        assert_eq!(
+            database.number(&format!("SELECT count(*) FROM {table}")),
+            1,
+            "{table}"
+        );
+    }
+}
+
+#[track_caller]
+fn refused(database: &mut Installation, hold: Value) {
+    let error = database.set_hold(hold.clone()).expect_err("it is refused");
+    assert_eq!(
+        failure::sqlstate(&error),
+        Some("22023"),
+        "{hold}: {error:#}"
+    );
+    assert_eq!(database.number("SELECT count(*) FROM W.hold"), 0, "{hold}");
+}
+
+fn a_hold_of_nothing_is_an_error_unless_it_is_meant(dialect: Dialect) {
+    let mut database = database(dialect);
+    for (rule, row, key, _) in spellings(dialect) {
+        let hold = |more: Value| {
+            let mut hold = json!({"rule": rule, "key": key, "reason": "audit"});
+            hold.as_object_mut()
+                .expect("it")
+                .extend(more.as_object().expect("it").clone());
+            hold
+        };
+        // No such row, and none with a key that the column cannot have.
+        refused(&mut database, hold(json!({})));
+        refused(&mut database, hold(json!({"even_if_absent": false})));
+        for odd in [
+            json!(null),
+            json!(""),
+            json!({}),
+            json!([]),
+            json!(["x"]),
+            json!("x".repeat(300)),
+            json!([1, 2, 3, 4]),
+        ] {
+            refused(&mut database, hold(json!({"key": odd})));
+        }
+        if rule != "words" && rule != "tasks" {
+            for odd in [
+                "17x",
+                "1.5",
+                "1e3",
+                "0x",
+                "9223372036854775808",
+                "-9223372036854775809",
+                "--1",
+                "[5, 6]",
+                "17; DROP",
+            ] {
+                refused(
+                    &mut database,
+                    hold(json!({"key": odd, "even_if_absent": true})),
+                );
+            }
+        }
+        for odd in [json!("yes"), json!(1)] {
+            refused(&mut database, hold(json!({"even_if_absent": odd})));
+        }
+        let stored = database
+            .set_hold(hold(json!({"even_if_absent": true})))
+            .expect("a hold");
+        assert_eq!(
+            [&stored["exists"], &stored["absent"]],
+            [&json!(false), &json!(true)],
+            "{stored}"
+        );
+        // The row comes, and is held.
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+        let run = database
+            .run(json!({"rule": rule}))
+            .unwrap_or_else(|error| panic!("{rule}: {error:#}"));
+        assert_eq!(
+            run["rules"][0]["skipped"],
+            json!({"HELD": 1}),
+            "{rule}: {run}"
+        );
+        // Until then, the hold says that there was none.
+        let again = database
+            .set_hold(hold(json!({"even_if_absent": true})))
+            .expect("a hold");
+        assert_eq!(
+            [&again["exists"], &again["absent"]],
+            [&json!(true), &json!(false)],
+            "{again}"
+        );
+        let release = json!({"rule": rule, "key": key});
+        database.call("release_hold", release).expect("a release");
+        for past in [
+            "2020-01-01",
+            "2020-01-01T00:00:00Z",
+            "1970-01-01T00:00:00+14:00",
+        ] {
+            refused(&mut database, hold(json!({"until": past})));
+            refused(
+                &mut database,
+                hold(json!({"until": past, "even_if_absent": true})),
+            );
+        }
+    }
+}
+
+fn a_hold_names_a_row_that_the_rule_may_delete(dialect: Dialect) {
+    let mut database = database(dialect);
+    for table in ["job", "entry"] {
+        database.execute(&format!(
+            "INSERT INTO {table} (id, kind, at) VALUES (1, 1, '2020-01-01')"
+        ));
+    }
+    let hold = |rule: &str| json!({"rule": rule, "key": 1, "reason": "audit"});
+    refused(&mut database, hold("jobs"));
+    // What a rule by an age takes may be in another state tomorrow.
+    database.set_hold(hold("entries")).expect("a hold");
+}
+
+/// Of rows that no root leads to, the rule never takes any.
+fn a_hold_below_a_root_names_any_member(dialect: Dialect) {
+    let mut database = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    for (id, sub) in [(1, 0), (2, 1), (3, 1), (4, 1), (5, 1)] {
+        let row = Row::Instance {
+            id,
+            state: Some(7),
+            end_time: Some(0),
+            is_sub_workflow: Some(sub),
+            project: Some(1),
+        };
+        database.execute(&row.insert());
+    }
+    for (id, parent, child) in [(1, 1, 2), (2, 2, 3), (3, 4, 5), (4, 5, 4), (5, 77, 5)] {
+        let row = Row::Link {
+            id,
+            parent: Some(parent),
+            child: Some(child),
+        };
+        database.execute(&row.insert());
+    }
+    for id in [4, 5, 77] {
+        refused(&mut database, json!({"key": id, "reason": "audit"}));
+    }
+    for id in [1, 2, 3] {
+        database
+            .set_hold(json!({"key": id, "reason": "audit"}))
+            .expect("a hold");
+    }
+}
+
+/// Who writes to other rows of the table does not make a hold wait, nor does he wait for it.
+fn a_hold_waits_for_no_other_row(dialect: Dialect) {
+    let mut database = database(dialect);
+    let all = spellings(dialect);
+    for (_, row, ..) in &all {
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+    }
+    let mut writer = database.connect();
+    let begin = [
+        "BEGIN",
+        "INSERT INTO job (id, at) VALUES (16, '2020-01-01'), (18, '2020-01-01')",
+        "INSERT INTO ticket (id, at) VALUES ('00000000-0000-0000-0000-000000000001', '2020-01-01')",
+        "INSERT INTO bare (id, at) VALUES ('ffffffff000000000000000000000001', '2020-01-01')",
+        "INSERT INTO word (id, at) VALUES ('Abb', '2020-01-01'), ('Abd', '2020-01-01')",
+        "INSERT INTO pair (a, b, c, at) VALUES (5, 'Abb', '00000000-0000-0000-0000-000000000001', '2020-01-01')",
+        "INSERT INTO task (id, at) VALUES ('Abb', '2020-01-01'), ('Abd', '2020-01-01')",
+        "INSERT INTO entry (id, at) VALUES (16, '2020-01-01'), (18, '2020-01-01')",
+    ];
+    for statement in begin {
+        writer.execute(statement).expect("a write");
+    }
+    database.execute(match dialect {
+        Dialect::Postgres => "SET lock_timeout = '1s'",
+        Dialect::Mysql | Dialect::Mariadb => "SET SESSION innodb_lock_wait_timeout = 1",
+    });
+    for (rule, _, _, spelled) in &all {
+        let hold = json!({"rule": rule, "key": spelled[0], "reason": "audit"});
+        database.set_hold(hold).expect("a hold");
+    }
+    writer.execute("ROLLBACK").expect("a rollback");
+}

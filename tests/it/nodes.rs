@@ -1,0 +1,95 @@
+//! What a server of MySQL or MariaDB makes of runs that other servers of its cluster have in the ledger. Real clusters are in
+//! `cluster`.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+use windrow::graph::Shared;
+use windrow::sandbox::mysql::Flavour;
+
+use crate::harness::tests;
+use crate::support::graphs::dolphinscheduler;
+use crate::support::installation::{Installation, dialect_of};
+use crate::windows::due_families;
+
+tests! {
+    mysql_and_mariadb: [
+        a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life,
+        a_run_elsewhere_ends_when_this_server_is_armed,
+        every_batch_is_a_sign_of_life,
+    ],
+}
+
+fn installation(flavour: Flavour) -> Installation {
+    let dialect: Dialect = dialect_of(flavour);
+    due_families(dialect, &dolphinscheduler(Shared::Closed), 3)
+}
+
+/// A run, or another thing of the ledger, that another server has begun.
+fn elsewhere(installation: &mut Installation, trigger: &str, minutes: i64) {
+    installation.execute(&format!(
+        "INSERT INTO W.run (\"trigger\", dry_run, options, as_of, backend_pid, node, alive_at)
+         VALUES ('{trigger}', false, '{{}}', UTC_TIMESTAMP(6), 1, 'another server', UTC_TIMESTAMP(6) - INTERVAL {minutes} MINUTE)"
+    ));
+}
+
+fn last(installation: &mut Installation) -> Vec<String> {
+    installation.texts("SELECT CONCAT(status, ': ', COALESCE(reason, '')) FROM W.run WHERE node = 'another server' ORDER BY run_id DESC LIMIT 1")
+}
+
+fn refusal(answer: &Value) -> &str {
+    assert_eq!(answer["status"], "refused", "{answer}");
+    answer["reason"].as_str().expect("a reason")
+}
+
+fn a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    for minutes in [0, 59] {
+        elsewhere(&mut installation, "MANUAL", minutes);
+        installation.execute("CALL W.reap()");
+        assert_eq!(last(&mut installation), ["running: "], "{minutes}");
+        for options in [json!({}), json!({"dry_run": true})] {
+            let answer = installation.run(options).expect("an answer");
+            let why = refusal(&answer);
+            assert!(why.contains("on another server (another server"), "{why}");
+        }
+        assert_eq!(last(&mut installation), ["running: "], "{minutes}");
+        installation.execute("DELETE FROM W.run WHERE node = 'another server'");
+    }
+    // What it does by name goes on beside a run.
+    elsewhere(&mut installation, "PURGE", 0);
+    let answer = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(answer["rules"][0]["families"], 1, "{answer}");
+    assert_eq!(last(&mut installation), ["running: "]);
+    elsewhere(&mut installation, "MANUAL", 61);
+    let answer = installation.run(json!({})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    let why = last(&mut installation).remove(0);
+    assert!(why.starts_with("crashed: no sign of life"), "{why}");
+}
+
+fn a_run_elsewhere_ends_when_this_server_is_armed(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    elsewhere(&mut installation, "MANUAL", 0);
+    installation.arm();
+    let why = last(&mut installation).remove(0);
+    assert!(
+        why.starts_with("cancelled: another server was armed"),
+        "{why}"
+    );
+    let answer = installation.run(json!({})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+}
+
+fn every_batch_is_a_sign_of_life(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    for options in [json!({"dry_run": true}), json!({})] {
+        let answer = installation.run(options).expect("a run");
+        assert_eq!(answer["status"], "done", "{answer}");
+        let later = installation.number(&format!(
+            "SELECT COUNT(*) FROM W.run AS r JOIN W.run_rule AS p ON p.run_id = r.run_id
+             WHERE r.run_id = {} AND r.alive_at > r.started_at AND r.node IS NOT NULL AND r.alive_at <= p.updated_at",
+            answer["run"]
+        ));
+        assert_eq!(later, 1, "{answer}");
+    }
+}

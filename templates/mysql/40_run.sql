@@ -287,7 +287,9 @@ BEGIN
             CALL {{ control }}.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL {{ control }}.arm()');
         END IF;
     END IF;
-    IF o_refused IS NULL THEN
+    CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
         CALL {{ control }}.check_catalog();
     END IF;
 {%- if archives %}
@@ -310,7 +312,6 @@ BEGIN
             CALL {{ control }}.reap();
         END IF;
 {%- endif %}
-        CALL {{ control }}.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL {{ control }}.kept_back(o_refused);
             CALL {{ control }}.note_refusal(o_refused);

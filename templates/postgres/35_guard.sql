@@ -211,10 +211,10 @@ WITH whole AS (
 {%- endfor %}
       ])
 )
-SELECT w.table_id, w.name, w.relkind, w.table_id AS whole_id
+SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
 UNION ALL
-SELECT p.relid, w.name, t.relkind, w.table_id
+SELECT p.relid, w.name, t.relkind
 FROM whole AS w
 CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
@@ -224,6 +224,21 @@ WHERE w.relkind = 'p'
 COMMENT ON VIEW {{ control }}.covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
+-- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
+--# create view {{ control }}.keys_on
+CREATE OR REPLACE VIEW {{ control }}.keys_on AS
+SELECT
+    p.name AS parent,
+    f.oid AS key_id,
+    f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
+    to_jsonb(f) ->> 'confdelsetcols' AS partly
+FROM {{ control }}.covered AS p
+JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
+--# comment on view {{ control }}.keys_on
+COMMENT ON VIEW {{ control }}.keys_on IS
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 --# create function {{ control }}.strangers
@@ -231,6 +246,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -244,15 +260,13 @@ BEGIN
         SELECT NULL, NULL::text[], NULL, NULL::text[], NULL WHERE false
 {%- endif %}
     ),
-    -- A key has a trigger on the table that it names, which is how it is found by an index. A partition counts as its table.
+    -- A partition counts as its table.
     keys AS (
         SELECT
             CASE WHEN n.nspname = {{ schema_name }} THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = {{ schema_name }} AS is_here,
-            f.conname, f.confdeltype, to_jsonb(f) ->> 'confdelsetcols' AS partly, p.name AS parent, c.columns, c.named
-        FROM {{ control }}.covered AS p
-        JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-        JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
+        FROM {{ control }}.keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -329,12 +343,30 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.strangers() IS
     'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body @body@]';
 
+-- stranger: the first of them that acts.
+--# create function {{ control }}.stranger
+CREATE OR REPLACE FUNCTION {{ control }}.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s %s', s.object, s.detail)
+    FROM {{ control }}.strangers() AS s
+    WHERE s.acts
+    ORDER BY s.object, s.detail
+    LIMIT 1;
+$windrow$;
+--# comment on function {{ control }}.stranger
+COMMENT ON FUNCTION {{ control }}.stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body @body@]';
+
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
 --# create function {{ control }}.catalog_now
 CREATE OR REPLACE FUNCTION {{ control }}.catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN (
@@ -356,10 +388,8 @@ BEGIN
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT 'key ' || f.oid, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM {{ control }}.covered AS p
-            JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM {{ control }}.keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
@@ -417,13 +447,7 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM {{ control }}.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        {{ control }}.stranger(),
         (
             SELECT 'catalog changed: ' || {{ control }}.replaced(a.state, {{ control }}.catalog_now())
             FROM {{ control }}.catalog_state AS a
@@ -477,13 +501,7 @@ BEGIN
         RETURN;
     END IF;
     v_why := coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM {{ control }}.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        {{ control }}.stranger(),
         {{ control }}.replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN

@@ -224,23 +224,13 @@ fn findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Fi
         Dialect::Postgres => "public".to_owned(),
         Dialect::Mysql | Dialect::Mariadb => {
             let rows = session.query("SELECT DATABASE()", &[]).expect("a database");
-            rows.concat().concat_text()
+            rows.into_iter().flatten().flatten().collect()
         }
     };
     let catalog = session.catalog(&schema).expect("a catalog");
     let mut found = fit::compare(&graph, &catalog);
     found.retain(|it| CODES.contains(&it.code));
     found
-}
-
-trait ConcatText {
-    fn concat_text(self) -> String;
-}
-
-impl ConcatText for Vec<Option<String>> {
-    fn concat_text(self) -> String {
-        self.into_iter().flatten().collect()
-    }
 }
 
 fn errors(found: &[Finding]) -> Vec<&str> {
@@ -310,22 +300,12 @@ fn what_acts_is_told_before_a_run(dialect: Dialect) {
     assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 2);
 }
 
-/// A run that rests after its first batch, and goes on when `change` was made.
+/// The run during which somebody changed the catalog.
 fn changed_during_a_run(installation: &mut Installation, change: &str) -> Value {
-    installation.set_setting("rate", 1).expect("a setting");
-    let (runner, _, _) = installation.call_aside("run", json!({"time_budget": "1h"}));
-    until("a run that rests", || {
-        Ok(installation.number(
-            "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL",
-        ) > 0)
-    })
-    .expect("a run that rests");
-    installation.execute(change);
+    let change = |installation: &mut Installation| installation.execute(change);
     installation
-        .set_setting("rate", 1_000_000)
-        .expect("a setting");
-    let (_, run) = runner.join().expect("a session");
-    run.expect("a run")
+        .run_meanwhile(json!({}), change)
+        .expect("a run")
 }
 
 fn what_comes_to_act_ends_a_run(dialect: Dialect) {

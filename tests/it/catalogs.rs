@@ -17,7 +17,6 @@ use crate::harness::tests;
 use crate::support::effort::seeds;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, bytes_of, columns_of};
-use crate::support::patience::until;
 
 tests! {
     each_server: [
@@ -355,24 +354,16 @@ fn what_acts_is_named_and_what_does_not_is_no_matter(dialect: Dialect) {
             }
         );
         installation.execute(&named(&script));
-        installation
-            .set_setting("rate", if during { 1 } else { 1_000_000 })
-            .expect("a setting");
         installation.arm();
         let make =
             |installation: &mut Installation| said.iter().for_each(|sql| installation.execute(sql));
         let (before, answer) = if during {
-            let (runner, _, _) = installation.call_aside("run", json!({"time_budget": "1h"}));
-            until("a run that rests", || {
-                Ok(installation.number("SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL") > 0)
-            })
-            .expect("a run that rests");
-            make(&mut installation);
-            let before = contents(&mut installation, dialect, &aside);
-            installation
-                .set_setting("rate", 1_000_000)
-                .expect("a setting");
-            (before, runner.join().expect("a session").1)
+            let mut before = BTreeMap::new();
+            let answer = installation.run_meanwhile(json!({}), |installation| {
+                make(installation);
+                before = contents(installation, dialect, &aside);
+            });
+            (before, answer)
         } else {
             make(&mut installation);
             let before = contents(&mut installation, dialect, &aside);

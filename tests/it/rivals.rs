@@ -35,6 +35,9 @@ tests! {
         a_hold_or_a_disabled_policy_counts_from_its_return,
         an_open_hold_delays_a_run_and_spoils_nothing,
     ],
+    on_postgres: [
+        an_uninstallation_that_gives_way_in_a_deadlock_tries_again,
+    ],
 }
 
 /// A sub-workflow of a root that goes, with its root.
@@ -464,6 +467,30 @@ fn an_uninstallation_during_a_run_is_clean(dialect: Dialect) -> Result<()> {
     let torn = client.torn()?;
     ensure!(torn.is_empty(), "{torn:?}");
     client.check_unlocked()
+}
+
+/// On PostgreSQL, where a schema is dropped table by table.
+fn an_uninstallation_that_gives_way_in_a_deadlock_tries_again() -> Result<()> {
+    let server = Server::start(Dialect::Postgres, 50)?;
+    let history = History::create(&server)?;
+    let mut client = history.connect()?;
+    // Like a batch that has read its settings, and comes to write its progress.
+    client.execute("SET deadlock_timeout = '1min'")?;
+    client.execute("BEGIN; SELECT FROM W.setting")?;
+    let mut watcher = history.connect()?;
+    thread::scope(|scope| -> Result<()> {
+        let remover = scope.spawn(|| history.uninstall());
+        until("an uninstallation that waits", || {
+            Ok(watcher.number(
+                "SELECT count(*) FROM pg_locks WHERE relation = 'W.setting'::regclass AND NOT granted",
+            )? > 0)
+        })?;
+        client.execute("SELECT FROM W.run; COMMIT")?;
+        remover.join().expect("no panic")
+    })?;
+    let left = watcher.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%'")?;
+    ensure!(left == 0, "{left}");
+    Ok(())
 }
 
 /// A run that begins beside a purge does not take it for dead.

@@ -22,6 +22,7 @@ tests! {
         what_a_killed_worker_had_claimed_goes_all_the_same,
         what_one_worker_met_locked_the_last_one_takes,
         a_worker_has_one_run_at_a_time_and_all_do_the_same,
+        what_was_claimed_is_looked_at_again_under_its_lock,
         a_claim_of_the_largest_batches_is_one_list,
         a_worker_waits_for_the_rule_before,
     ],
@@ -335,6 +336,26 @@ fn a_worker_has_one_run_at_a_time_and_all_do_the_same(dialect: Dialect) {
     assert_eq!(told, ["2 of 1", "1 of 1"]);
     // A run of both found something; what each found counts for the other.
     assert_eq!(database.number("SELECT empty_runs FROM W.scheduling"), 0);
+}
+
+/// A worker claims several batches at once; what becomes of a family between its claim and its batch counts.
+fn what_was_claimed_is_looked_at_again_under_its_lock(dialect: Dialect) {
+    let mut database = due_families(dialect, &graph(Shared::Closed), 4);
+    let run = database.run_meanwhile(json!({}), |database| {
+        assert_eq!(left(database), 3, "one batch of four");
+        database.execute("UPDATE t_ds_workflow_instance SET state = 1 WHERE id = 3");
+    });
+    let run = run.expect("a run");
+    assert_eq!(run["rules"][0]["families"], 3, "{run}");
+    assert_eq!(
+        run["rules"][0]["skipped"],
+        json!({"NON_FINAL_MEMBER": 1}),
+        "{run}"
+    );
+    assert_eq!(
+        database.texts("SELECT id FROM t_ds_workflow_instance"),
+        ["3"]
+    );
 }
 
 fn a_claim_of_the_largest_batches_is_one_list(dialect: Dialect) {

@@ -359,7 +359,7 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3549ffe7ec66]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 6ca0637f8805]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -393,7 +393,9 @@ BEGIN
             CALL windrow_airflow_3.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_airflow_3.arm()');
         END IF;
     END IF;
-    IF o_refused IS NULL THEN
+    CALL windrow_airflow_3.option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
         CALL windrow_airflow_3.check_catalog();
     END IF;
 
@@ -402,7 +404,6 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_airflow_3.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_airflow_3.reap();
         END IF;
-        CALL windrow_airflow_3.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL windrow_airflow_3.kept_back(o_refused);
             CALL windrow_airflow_3.note_refusal(o_refused);

@@ -212,10 +212,10 @@ WITH whole AS (
           'xcom'
       ])
 )
-SELECT w.table_id, w.name, w.relkind, w.table_id AS whole_id
+SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
 UNION ALL
-SELECT p.relid, w.name, t.relkind, w.table_id
+SELECT p.relid, w.name, t.relkind
 FROM whole AS w
 CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
@@ -224,12 +224,26 @@ WHERE w.relkind = 'p'
 COMMENT ON VIEW windrow_airflow_3.covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
+-- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
+CREATE OR REPLACE VIEW windrow_airflow_3.keys_on AS
+SELECT
+    p.name AS parent,
+    f.oid AS key_id,
+    f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
+    to_jsonb(f) ->> 'confdelsetcols' AS partly
+FROM windrow_airflow_3.covered AS p
+JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
+COMMENT ON VIEW windrow_airflow_3.keys_on IS
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -262,15 +276,13 @@ BEGIN
             ('task_state_store', ARRAY['dag_run_id'], 'dag_run', ARRAY['id'], 'cnd'),
             ('xcom', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'task_instance', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'cnd')
     ),
-    -- A key has a trigger on the table that it names, which is how it is found by an index. A partition counts as its table.
+    -- A partition counts as its table.
     keys AS (
         SELECT
             CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = 'public' AS is_here,
-            f.conname, f.confdeltype, to_jsonb(f) ->> 'confdelsetcols' AS partly, p.name AS parent, c.columns, c.named
-        FROM windrow_airflow_3.covered AS p
-        JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-        JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
+        FROM windrow_airflow_3.keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -374,13 +386,29 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body c85717355fd8]';
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 0d84d19d69b6]';
+
+-- stranger: the first of them that acts.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s %s', s.object, s.detail)
+    FROM windrow_airflow_3.strangers() AS s
+    WHERE s.acts
+    ORDER BY s.object, s.detail
+    LIMIT 1;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body 299732a6a426]';
 
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN (
@@ -429,10 +457,8 @@ BEGIN
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT 'key ' || f.oid, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM windrow_airflow_3.covered AS p
-            JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM windrow_airflow_3.keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
@@ -452,7 +478,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body fe7e8ede3bf3]';
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 0aea9a7b2f29]';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.replaced(p_then jsonb, p_now jsonb)
@@ -486,13 +512,7 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_airflow_3.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_airflow_3.stranger(),
         (
             SELECT 'catalog changed: ' || windrow_airflow_3.replaced(a.state, windrow_airflow_3.catalog_now())
             FROM windrow_airflow_3.catalog_state AS a
@@ -503,7 +523,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 18bb4cd035ec]';
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body c39a3f275381]';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_catalog()
@@ -542,13 +562,7 @@ BEGIN
         RETURN;
     END IF;
     v_why := coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_airflow_3.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_airflow_3.stranger(),
         windrow_airflow_3.replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
@@ -558,7 +572,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 4ee6f0b69f70]';
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 7c2fb89cf26c]';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.

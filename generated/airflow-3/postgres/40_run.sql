@@ -435,7 +435,10 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_airflow_3.arm().';
         END IF;
     END IF;
-    PERFORM windrow_airflow_3.check_catalog();
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF p_options ->> 'trigger' IS DISTINCT FROM 'SCHEDULED' THEN
+        PERFORM windrow_airflow_3.check_catalog();
+    END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     PERFORM FROM windrow_airflow_3.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
@@ -477,7 +480,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body aa93d543aa5e]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 3b1649c34e30]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.run_open(p_run bigint, p_rule text)
@@ -1000,6 +1003,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -1088,7 +1092,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body f75eaea41a95]';
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body cec5d9c7049c]';
 
 -- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
@@ -2651,6 +2655,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.verify(p_options jsonb DEFAULT '{}'
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 DECLARE
     v_preview json;
@@ -2850,6 +2855,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
             ('strangers'),
             ('take_lock'),
             ('take_tables'),
@@ -3326,5 +3332,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 9ef60cda699c]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 332219cde0a7]';
 RESET ROLE;

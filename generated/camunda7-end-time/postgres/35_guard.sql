@@ -204,10 +204,10 @@ WITH whole AS (
           'act_ru_task_meter_log'
       ])
 )
-SELECT w.table_id, w.name, w.relkind, w.table_id AS whole_id
+SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
 UNION ALL
-SELECT p.relid, w.name, t.relkind, w.table_id
+SELECT p.relid, w.name, t.relkind
 FROM whole AS w
 CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
@@ -216,12 +216,26 @@ WHERE w.relkind = 'p'
 COMMENT ON VIEW windrow_camunda7_end_time.covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
+-- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
+CREATE OR REPLACE VIEW windrow_camunda7_end_time.keys_on AS
+SELECT
+    p.name AS parent,
+    f.oid AS key_id,
+    f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
+    to_jsonb(f) ->> 'confdelsetcols' AS partly
+FROM windrow_camunda7_end_time.covered AS p
+JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
+COMMENT ON VIEW windrow_camunda7_end_time.keys_on IS
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -256,15 +270,13 @@ BEGIN
             ('act_hi_procinst', ARRAY['super_process_instance_id_'], 'act_hi_procinst', ARRAY['id_'], 'cnd'),
             ('act_hi_decinst', ARRAY['root_dec_inst_id_'], 'act_hi_decinst', ARRAY['id_'], 'cnd')
     ),
-    -- A key has a trigger on the table that it names, which is how it is found by an index. A partition counts as its table.
+    -- A partition counts as its table.
     keys AS (
         SELECT
             CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = 'public' AS is_here,
-            f.conname, f.confdeltype, to_jsonb(f) ->> 'confdelsetcols' AS partly, p.name AS parent, c.columns, c.named
-        FROM windrow_camunda7_end_time.covered AS p
-        JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-        JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
+        FROM windrow_camunda7_end_time.keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -370,13 +382,29 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 756cb1ab1eff]';
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body b728dc239458]';
+
+-- stranger: the first of them that acts.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s %s', s.object, s.detail)
+    FROM windrow_camunda7_end_time.strangers() AS s
+    WHERE s.acts
+    ORDER BY s.object, s.detail
+    LIMIT 1;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body 5ddd1d066271]';
 
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN (
@@ -419,10 +447,8 @@ BEGIN
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT 'key ' || f.oid, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM windrow_camunda7_end_time.covered AS p
-            JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM windrow_camunda7_end_time.keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
@@ -442,7 +468,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 686961ed0264]';
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 63729b5e3912]';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.replaced(p_then jsonb, p_now jsonb)
@@ -476,13 +502,7 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_camunda7_end_time.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_camunda7_end_time.stranger(),
         (
             SELECT 'catalog changed: ' || windrow_camunda7_end_time.replaced(a.state, windrow_camunda7_end_time.catalog_now())
             FROM windrow_camunda7_end_time.catalog_state AS a
@@ -493,7 +513,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body bc0396dc7c58]';
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 8788ecd8b02b]';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_catalog()
@@ -532,13 +552,7 @@ BEGIN
         RETURN;
     END IF;
     v_why := coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_camunda7_end_time.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_camunda7_end_time.stranger(),
         windrow_camunda7_end_time.replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
@@ -548,7 +562,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body ab3b1f2f9d08]';
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body cec55224b60d]';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.

@@ -364,7 +364,10 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_camunda7_end_time.arm().';
         END IF;
     END IF;
-    PERFORM windrow_camunda7_end_time.check_catalog();
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF p_options ->> 'trigger' IS DISTINCT FROM 'SCHEDULED' THEN
+        PERFORM windrow_camunda7_end_time.check_catalog();
+    END IF;
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
     PERFORM FROM windrow_camunda7_end_time.turn AS t WHERE t.name = 'run' FOR UPDATE SKIP LOCKED;
@@ -406,7 +409,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f3b6588e8716]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body decd963d4091]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.run_open(p_run bigint, p_rule text)
@@ -775,6 +778,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.foreign_code(p_restores boo
 RETURNS TABLE (code text, table_name text, belongs_to text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -854,7 +858,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body b0990559da6e]';
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body 5747f2e1e671]';
 
 -- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
@@ -2300,6 +2304,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.verify(p_options jsonb DEFA
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 DECLARE
     v_preview json;
@@ -2442,6 +2447,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
             ('strangers'),
             ('take_lock'),
             ('take_tables'),
@@ -2872,5 +2878,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body e69a5db1a109]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 4411a8e76162]';
 RESET ROLE;

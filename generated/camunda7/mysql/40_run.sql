@@ -273,7 +273,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body db46f4d5da6a]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f9c60c683e5c]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -307,7 +307,9 @@ BEGIN
             CALL windrow_camunda7.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_camunda7.arm()');
         END IF;
     END IF;
-    IF o_refused IS NULL THEN
+    CALL windrow_camunda7.option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
         CALL windrow_camunda7.check_catalog();
     END IF;
 
@@ -316,7 +318,6 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_camunda7.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_camunda7.reap();
         END IF;
-        CALL windrow_camunda7.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL windrow_camunda7.kept_back(o_refused);
             CALL windrow_camunda7.note_refusal(o_refused);

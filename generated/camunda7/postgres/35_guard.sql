@@ -202,10 +202,10 @@ WITH whole AS (
           'act_ru_task_meter_log'
       ])
 )
-SELECT w.table_id, w.name, w.relkind, w.table_id AS whole_id
+SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
 UNION ALL
-SELECT p.relid, w.name, t.relkind, w.table_id
+SELECT p.relid, w.name, t.relkind
 FROM whole AS w
 CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
@@ -214,12 +214,26 @@ WHERE w.relkind = 'p'
 COMMENT ON VIEW windrow_camunda7.covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
+-- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
+CREATE OR REPLACE VIEW windrow_camunda7.keys_on AS
+SELECT
+    p.name AS parent,
+    f.oid AS key_id,
+    f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
+    to_jsonb(f) ->> 'confdelsetcols' AS partly
+FROM windrow_camunda7.covered AS p
+JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
+JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
+COMMENT ON VIEW windrow_camunda7.keys_on IS
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 CREATE OR REPLACE FUNCTION windrow_camunda7.strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -255,15 +269,13 @@ BEGIN
             ('act_ru_job', ARRAY['exception_stack_id_'], 'act_ge_bytearray', ARRAY['id_'], 'cnd'),
             ('act_ru_ext_task', ARRAY['error_details_id_'], 'act_ge_bytearray', ARRAY['id_'], 'cnd')
     ),
-    -- A key has a trigger on the table that it names, which is how it is found by an index. A partition counts as its table.
+    -- A partition counts as its table.
     keys AS (
         SELECT
             CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = 'public' AS is_here,
-            f.conname, f.confdeltype, to_jsonb(f) ->> 'confdelsetcols' AS partly, p.name AS parent, c.columns, c.named
-        FROM windrow_camunda7.covered AS p
-        JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-        JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
+        FROM windrow_camunda7.keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -356,13 +368,29 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 194a64dff5d4]';
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 12eb60e7cb34]';
+
+-- stranger: the first of them that acts.
+CREATE OR REPLACE FUNCTION windrow_camunda7.stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT format('table %s %s', s.object, s.detail)
+    FROM windrow_camunda7.strangers() AS s
+    WHERE s.acts
+    ORDER BY s.object, s.detail
+    LIMIT 1;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body 727478b8bf72]';
 
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
 CREATE OR REPLACE FUNCTION windrow_camunda7.catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN (
@@ -400,10 +428,8 @@ BEGIN
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT 'key ' || f.oid, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM windrow_camunda7.covered AS p
-            JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0
+            SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM windrow_camunda7.keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
@@ -423,7 +449,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body ae0ea671e117]';
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 31dbb876653c]';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 CREATE OR REPLACE FUNCTION windrow_camunda7.replaced(p_then jsonb, p_now jsonb)
@@ -457,13 +483,7 @@ SET search_path = pg_catalog, pg_temp
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_camunda7.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_camunda7.stranger(),
         (
             SELECT 'catalog changed: ' || windrow_camunda7.replaced(a.state, windrow_camunda7.catalog_now())
             FROM windrow_camunda7.catalog_state AS a
@@ -474,7 +494,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 4d31d6282f8c]';
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body 5b5f6cde507d]';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_catalog()
@@ -513,13 +533,7 @@ BEGIN
         RETURN;
     END IF;
     v_why := coalesce(
-        (
-            SELECT format('table %s %s', s.object, s.detail)
-            FROM windrow_camunda7.strangers() AS s
-            WHERE s.acts
-            ORDER BY s.object, s.detail
-            LIMIT 1
-        ),
+        windrow_camunda7.stranger(),
         windrow_camunda7.replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
@@ -529,7 +543,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 97a96b284bc4]';
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 1e284de40fb7]';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.

@@ -30,10 +30,20 @@ BEGIN
         EXECUTE format('GRANT "windrow_camunda7_owner" TO %I', current_user);
         PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
     END IF;
-    IF pg_catalog.to_regclass('windrow_camunda7.run') IS NOT NULL THEN
-        LOCK TABLE windrow_camunda7.run;
-    END IF;
-    DROP SCHEMA IF EXISTS windrow_camunda7 CASCADE;
+    -- A batch that has read some other table first may wait for this one, and this one for it: whoever gives way tries again.
+    FOR v_try IN 1..5 LOOP
+        BEGIN
+            IF pg_catalog.to_regclass('windrow_camunda7.run') IS NOT NULL THEN
+                LOCK TABLE windrow_camunda7.run;
+            END IF;
+            DROP SCHEMA IF EXISTS windrow_camunda7 CASCADE;
+            EXIT;
+        EXCEPTION WHEN deadlock_detected THEN
+            IF v_try = 5 THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
 END
 $windrow$;
 

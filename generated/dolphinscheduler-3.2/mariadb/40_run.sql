@@ -252,7 +252,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body ab39a60fcb81]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 153e9b9d0485]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -286,7 +286,9 @@ BEGIN
             CALL windrow_dolphinscheduler_3_2.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_dolphinscheduler_3_2.arm()');
         END IF;
     END IF;
-    IF o_refused IS NULL THEN
+    CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
         CALL windrow_dolphinscheduler_3_2.check_catalog();
     END IF;
 
@@ -295,7 +297,6 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_dolphinscheduler_3_2.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_dolphinscheduler_3_2.reap();
         END IF;
-        CALL windrow_dolphinscheduler_3_2.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL windrow_dolphinscheduler_3_2.kept_back(o_refused);
             CALL windrow_dolphinscheduler_3_2.note_refusal(o_refused);

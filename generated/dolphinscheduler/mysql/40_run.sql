@@ -252,7 +252,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body ac0284a52cee]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 20843551e479]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -286,7 +286,9 @@ BEGIN
             CALL windrow_dolphinscheduler.not_ready('armed on another server; this looks like a copy', 'if it is to be cleaned too: CALL windrow_dolphinscheduler.arm()');
         END IF;
     END IF;
-    IF o_refused IS NULL THEN
+    CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
         CALL windrow_dolphinscheduler.check_catalog();
     END IF;
 
@@ -295,7 +297,6 @@ BEGIN
         IF COALESCE(IS_USED_LOCK('windrow_dolphinscheduler.run'), CONNECTION_ID()) = CONNECTION_ID() THEN
             CALL windrow_dolphinscheduler.reap();
         END IF;
-        CALL windrow_dolphinscheduler.option_of(p_options, 'trigger', v_trigger);
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL windrow_dolphinscheduler.kept_back(o_refused);
             CALL windrow_dolphinscheduler.note_refusal(o_refused);

@@ -304,7 +304,10 @@ BEGIN
                 USING ERRCODE = '55000', HINT = 'This looks like a restored copy or a clone. If it is to be cleaned too: CALL windrow_yworkflow.arm().';
         END IF;
     END IF;
-    PERFORM windrow_yworkflow.check_catalog();
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF p_options ->> 'trigger' IS DISTINCT FROM 'SCHEDULED' THEN
+        PERFORM windrow_yworkflow.check_catalog();
+    END IF;
     PERFORM windrow_yworkflow.check_archive(p_options ->> 'rule');
 
     -- One run at a time. A purge of named families may go on beside it. What says running but is dead, has crashed.
@@ -347,7 +350,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.run_begin(jsonb) IS
-    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body f0765195bbbb]';
+    'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 4653bc4d29c0]';
 
 -- run_open: the progress rows of a run, one per rule.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.run_open(p_run bigint, p_rule text)
@@ -538,6 +541,7 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -602,7 +606,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body 0da35e4768ac]';
+    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach. [body f126794edbb4]';
 
 -- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
@@ -1452,6 +1456,7 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.verify(p_options jsonb DEFAULT '{}'
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $windrow$
 DECLARE
     v_preview json;
@@ -1562,6 +1567,7 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('stranger'),
             ('strangers'),
             ('take_lock'),
             ('take_tables'),
@@ -1981,5 +1987,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 1171c58079a8]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body cf6516355039]';
 RESET ROLE;

@@ -34,26 +34,36 @@ BEGIN
         EXECUTE format('GRANT "windrow_yworkflow_owner" TO %I', current_user);
         PERFORM pg_catalog.set_config('windrow.joined', 'yes', false);
     END IF;
-    IF pg_catalog.to_regclass('windrow_yworkflow.run') IS NOT NULL THEN
-        LOCK TABLE windrow_yworkflow.run;
-    END IF;
-    IF current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
-        FOR v_archive IN
-            SELECT a.attrelid::pg_catalog.regclass::text
-            FROM pg_catalog.pg_attribute AS a
-            JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
-            WHERE c.relnamespace = pg_catalog.to_regnamespace('windrow_yworkflow')
-              AND c.relkind = 'r'
-              AND a.attname = 'windrow_row_id'
-        LOOP
-            EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
-            IF v_any THEN
-                RAISE EXCEPTION 'there are archived rows in %', v_archive
-                    USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+    -- A batch that has read some other table first may wait for this one, and this one for it: whoever gives way tries again.
+    FOR v_try IN 1..5 LOOP
+        BEGIN
+            IF pg_catalog.to_regclass('windrow_yworkflow.run') IS NOT NULL THEN
+                LOCK TABLE windrow_yworkflow.run;
             END IF;
-        END LOOP;
-    END IF;
-    DROP SCHEMA IF EXISTS windrow_yworkflow CASCADE;
+            IF current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
+                FOR v_archive IN
+                    SELECT a.attrelid::pg_catalog.regclass::text
+                    FROM pg_catalog.pg_attribute AS a
+                    JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
+                    WHERE c.relnamespace = pg_catalog.to_regnamespace('windrow_yworkflow')
+                      AND c.relkind = 'r'
+                      AND a.attname = 'windrow_row_id'
+                LOOP
+                    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
+                    IF v_any THEN
+                        RAISE EXCEPTION 'there are archived rows in %', v_archive
+                            USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+                    END IF;
+                END LOOP;
+            END IF;
+            DROP SCHEMA IF EXISTS windrow_yworkflow CASCADE;
+            EXIT;
+        EXCEPTION WHEN deadlock_detected THEN
+            IF v_try = 5 THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
 END
 $windrow$;
 

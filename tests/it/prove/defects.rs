@@ -170,7 +170,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "(i.`state` IN (3, 5, 6, 7)) IS TRUE",
             "(i.`is_sub_workflow` = 0 OR i.`state` IN (3, 5, 6, 7)) IS TRUE",
         )],
-        noticed_by: &["oracle::cases::an_instance_that_is_opened_again_meanwhile_stays"],
+        noticed_by: &["workers::SERVER::what_was_claimed_is_looked_at_again_under_its_lock"],
     },
     Defect {
         name: "no-lock",

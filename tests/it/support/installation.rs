@@ -257,6 +257,23 @@ impl Installation {
         (runner, cancel, number)
     }
 
+    /// A run that rests after its first batch while something happens, and goes on at full speed then.
+    pub(crate) fn run_meanwhile(
+        &mut self,
+        mut options: Value,
+        happens: impl FnOnce(&mut Self),
+    ) -> anyhow::Result<Value> {
+        self.set_setting("rate", 1)?;
+        options["time_budget"] = json!("1h");
+        let (runner, _, _) = self.call_aside("run", options);
+        let rests =
+            "SELECT COUNT(*) FROM W.run WHERE status = 'running' AND waiting_for IS NOT NULL";
+        until("a run that rests", || Ok(self.number(rests) > 0))?;
+        happens(self);
+        self.set_setting("rate", 1_000_000)?;
+        runner.join().expect("no panic").1
+    }
+
     /// Calls a routine in a session of its own, cancels it while it sleeps in a trigger, and lets the session commit: MySQL
     /// runs no handler at KILL QUERY, and what a batch had done so far may be committed.
     pub(crate) fn kill_asleep(&mut self, round: &str, routine: &'static str, options: Value) {

@@ -14,7 +14,7 @@ use crate::db::Row;
 use crate::dialect::Dialect;
 use crate::graph::{
     Column, Condition, Definition, Edge, Graph, Kind, Need, Newest, Rule, Single, Stamp, Table,
-    Test, Timed,
+    Test, Timed, With,
 };
 use crate::plan::{self, IndexNeed};
 use crate::render::home;
@@ -678,6 +678,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
         indexed: Vec::new(),
         triggers: Vec::new(),
         edges: Vec::new(),
+        with: With::All,
     };
     column_finding(&table, &definition.key, catalog.dialect, live, found);
     unique_finding(&table, &table.key, live, found);

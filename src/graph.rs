@@ -8,6 +8,7 @@ mod heartbeat;
 mod keys;
 mod names;
 mod rules;
+mod several;
 mod tables;
 mod windows;
 
@@ -90,6 +91,8 @@ pub struct Table {
     pub triggers: Vec<String>,
     /// What a row of this table names, and what becomes of it when that goes.
     pub edges: Vec<Edge>,
+    /// With which of several parents a row goes.
+    pub with: With,
 }
 
 /// A column with the type that the spec declares for it.
@@ -141,10 +144,19 @@ pub struct Edge {
     pub cascades: bool,
 }
 
+/// With which of its parents a row goes that has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum With {
+    /// With all of them, or not at all.
+    All,
+    /// With the first that goes.
+    Any,
+}
+
 /// What becomes of a row that names a row which is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It belongs to that row and goes with it, or with any other parent.
+    /// It belongs to that row and goes with it; [`Table::with`] says what becomes of it where it has other parents.
     Delete,
     /// It keeps that row, and so the whole family, until it is gone itself.
     Restrict,
@@ -175,7 +187,7 @@ impl Edge {
 }
 
 impl Table {
-    /// The edges to the rows that a row of this table belongs to: it goes with any of them.
+    /// The edges to the rows that a row of this table belongs to.
     pub fn parents(&self) -> impl Iterator<Item = &Edge> {
         self.edges
             .iter()
@@ -282,6 +294,32 @@ impl Rule {
     pub fn links_within(&self) -> impl Iterator<Item = &Link> {
         let links = self.hierarchy.iter();
         links.filter(|link| link.table == self.root)
+    }
+
+    /// Two edges each, in either order, of a table whose rows go with all of their parents: the first leads to families of
+    /// this rule, which then depend on where the other leads.
+    pub fn joint_parents<'a>(&self, id: TableId, table: &'a Table) -> Vec<(&'a Edge, &'a Edge)> {
+        let asks = table.with == With::All && id != self.root && self.is_divided();
+        let edges: Vec<&Edge> = table.parents().filter(|_| asks).collect();
+        let mut pairs = Vec::new();
+        for one in edges
+            .iter()
+            .filter(|edge| self.order.contains(&edge.parent))
+        {
+            let others = edges.iter().filter(|other| !std::ptr::eq(*one, **other));
+            // A link keeps its ends together anyway.
+            let others = others.filter(|other| !self.links(id, one, other));
+            pairs.extend(others.map(|other| (*one, *other)));
+        }
+        pairs
+    }
+
+    fn links(&self, table: TableId, one: &Edge, other: &Edge) -> bool {
+        let ends = |link: &Link, one: &Edge, other: &Edge| {
+            link.parent == one.column && link.child == other.column
+        };
+        let mut links = self.hierarchy.iter().filter(|link| link.table == table);
+        links.any(|link| ends(link, one, other) || ends(link, other, one))
     }
 }
 
@@ -771,6 +809,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let ignored = tables::ignored(spec, &mut diagnostics);
     let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
     tables::check_reached(spec, text, &resolved, &mut diagnostics);
+    several::check(spec, &resolved, &rules, &mut diagnostics);
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);
@@ -832,11 +871,11 @@ mod tests {
 m_root = { key = "id integer" }
 b_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
 z_part = { key = "id integer", parents = ["root_id -> m_root.id"] }
-a_leaf = { parents = ["b_id -> b_part.id", "z_id -> z_part.id", "root_id -> m_root.id"] }
+a_leaf = { parents = ["b_id -> b_part.id", "z_id -> z_part.id", "root_id -> m_root.id"], with = "any" }
 other  = { key = "id integer" }
 "#;
         assert_eq!(order(tables), ["a_leaf", "b_part", "z_part", "m_root"]);
-        let more = "c_leaf = { parents = [\"z_id -> z_part.id\", \"other_id -> other.id\"] }\nd_far = { parents = [\"o -> other.id\"] }\n";
+        let more = "c_leaf = { parents = [\"z_id -> z_part.id\", \"other_id -> other.id\"], with = \"any\" }\nd_far = { parents = [\"o -> other.id\"] }\n";
         assert_eq!(
             order(&format!("{tables}{more}")),
             ["a_leaf", "b_part", "c_leaf", "z_part", "m_root"]

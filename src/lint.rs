@@ -5,6 +5,7 @@
 mod batch_too_large;
 mod long_lock_timeout;
 mod no_opt_in;
+mod several_parents;
 mod short_safety_lag;
 
 pub mod explain;
@@ -24,15 +25,16 @@ pub struct Rule {
 }
 
 /// Every rule.
-pub const RULES: [Rule; 4] = [
+pub const RULES: [Rule; 5] = [
     batch_too_large::RULE,
     long_lock_timeout::RULE,
     no_opt_in::RULE,
+    several_parents::RULE,
     short_safety_lag::RULE,
 ];
 
 /// Codes of findings about a spec of which something else could not be read: they may only follow from that.
-const CONSEQUENCES: [&str; 14] = [
+const CONSEQUENCES: [&str; 15] = [
     "child-not-listed",
     "empty-final",
     "minimum-without-end-time",
@@ -40,6 +42,7 @@ const CONSEQUENCES: [&str; 14] = [
     "no-rules",
     "opt-in-without-scope",
     "parent-without-key",
+    "parents-never-all",
     "relation-one-end",
     "retention-without-time",
     "root-not-listed",

@@ -2,7 +2,7 @@
 
 use crate::graph::{
     Action, Column, Condition, Edge, Graph, Kind, Link, Newest, Rule, Single, TableId, Test, Timed,
-    Unit,
+    Unit, With,
 };
 
 /// The plan of a whole spec.
@@ -44,6 +44,8 @@ pub struct Purge {
     pub steps: Vec<Step>,
     /// What keeps families, sorted by table.
     pub keeps: Vec<Keep>,
+    /// The rows that families share, sorted by table.
+    pub meets: Vec<Meet>,
     /// What lets go of rows that are deleted, sorted by table.
     pub releases: Vec<Release>,
 }
@@ -62,10 +64,56 @@ pub struct Release {
 /// Rows that keep the families of the rows they name, by one way from there to the root table.
 #[derive(Debug)]
 pub struct Keep {
-    /// From the root table's child down to the table of the rows that keep: each table with the edge to the one before.
-    pub hops: Vec<(TableId, Edge)>,
+    /// From the root table's child down to the table of the rows that keep; where these are to go with all of their
+    /// parents, up to one that no rule takes.
+    pub hops: Vec<Hop>,
     /// One sentence: becomes the comment above the query.
     pub why: String,
+}
+
+/// Rows that go with all of their parents, and so keep together the families that these belong to.
+#[derive(Debug)]
+pub struct Meet {
+    /// From the root table's child down to the table of those rows, and up again to the root table.
+    pub hops: Vec<Hop>,
+    /// One sentence: becomes the comment above the query.
+    pub why: String,
+}
+
+/// A step from one table to another along an edge.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    /// The table that is come to.
+    pub table: TableId,
+    /// The edge, which belongs to the lower of the two tables.
+    pub edge: Edge,
+    /// Whether the way goes from the row that names to the one that it names.
+    pub up: bool,
+}
+
+impl Hop {
+    fn down(table: TableId, edge: &Edge) -> Self {
+        Self {
+            table,
+            edge: edge.clone(),
+            up: false,
+        }
+    }
+
+    fn up(edge: &Edge) -> Self {
+        Self {
+            table: edge.parent,
+            edge: edge.clone(),
+            up: true,
+        }
+    }
+}
+
+impl Keep {
+    /// The rows that keep, with the edge by which they are found.
+    pub fn keeper(&self) -> Option<&Hop> {
+        self.hops.iter().rfind(|hop| !hop.up)
+    }
 }
 
 /// The deletion from one table.
@@ -136,8 +184,8 @@ pub fn make(graph: &Graph) -> Plan {
     let deleted = purges.iter().flat_map(|purge| &purge.steps);
     let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
     let kept = purges.iter().flat_map(|purge| &purge.keeps);
-    let kept = kept.filter_map(|keep| keep.hops.last());
-    let kept = kept.map(|(table, edge)| (*table, std::slice::from_ref(edge), "are due"));
+    let kept = kept.filter_map(Keep::keeper);
+    let kept = kept.map(|hop| (hop.table, std::slice::from_ref(&hop.edge), "are due"));
     let released = purges.iter().flat_map(|purge| &purge.releases);
     let released = released.map(|it| (it.table, std::slice::from_ref(&it.edge), "go"));
     for (id, edges, when) in deleted.chain(kept).chain(released) {
@@ -189,10 +237,13 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         })
         .collect();
     let root_kind = graph.table(rule.root).key[0].kind;
-    let id_kind = rule
-        .hierarchy
-        .iter()
+    let meets = meets(graph, rule);
+    let ends = meets.iter().filter_map(|meet| meet.hops.last());
+    let ends = ends.filter(|end| end.edge.names_key(graph));
+    let links = rule.hierarchy.iter();
+    let id_kind = links
         .flat_map(|link| [link.parent.kind, link.child.kind])
+        .chain(ends.map(|end| end.edge.column.kind))
         .fold(root_kind, wider);
     Purge {
         rule: index,
@@ -200,6 +251,7 @@ fn purge(graph: &Graph, index: usize, rule: &Rule) -> Purge {
         collects,
         steps,
         keeps: keeps(graph, rule),
+        meets,
         releases,
     }
 }
@@ -232,7 +284,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
             .filter(|edge| rule.order.contains(&edge.parent))
         {
             for mut hops in ways(graph, rule, edge.parent) {
-                hops.push((TableId(index), edge.clone()));
+                hops.push(Hop::down(TableId(index), edge));
                 keeps.push(Keep {
                     hops,
                     why: format!(
@@ -244,12 +296,57 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 });
             }
         }
+        for (one, other) in rule.joint_parents(TableId(index), table) {
+            if rule.order.contains(&other.parent) {
+                continue;
+            }
+            for mut hops in ways(graph, rule, one.parent) {
+                hops.extend([Hop::down(TableId(index), one), Hop::up(other)]);
+                keeps.push(Keep {
+                    hops,
+                    why: format!(
+                        "A row of {} that belongs to one of {} as well, by {}, goes when that is gone.",
+                        table.name,
+                        graph.table(other.parent).name,
+                        other.columns()
+                    ),
+                });
+            }
+        }
     }
     keeps
 }
 
+fn meets(graph: &Graph, rule: &Rule) -> Vec<Meet> {
+    let mut meets = Vec::new();
+    for (index, table) in graph.tables.iter().enumerate() {
+        let id = TableId(index);
+        for (one, other) in rule.joint_parents(id, table) {
+            if !rule.order.contains(&other.parent) {
+                continue;
+            }
+            for up in ways(graph, rule, other.parent) {
+                for mut hops in ways(graph, rule, one.parent) {
+                    hops.extend([Hop::down(id, one), Hop::up(other)]);
+                    hops.extend(up.iter().rev().map(|hop| Hop::up(&hop.edge)));
+                    meets.push(Meet {
+                        hops,
+                        why: format!(
+                            "{}: a row of the family of {} may belong to another's by {}.",
+                            table.name,
+                            one.columns(),
+                            other.columns()
+                        ),
+                    });
+                }
+            }
+        }
+    }
+    meets
+}
+
 /// Every way from the root table down to a table of its families.
-fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<(TableId, Edge)>> {
+fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<Hop>> {
     if table == rule.root {
         return vec![Vec::new()];
     }
@@ -259,7 +356,7 @@ fn ways(graph: &Graph, rule: &Rule, table: TableId) -> Vec<Vec<(TableId, Edge)>>
         .flat_map(|edge| {
             let mut ways = ways(graph, rule, edge.parent);
             for way in &mut ways {
-                way.push((table, edge.clone()));
+                way.push(Hop::down(table, edge));
             }
             ways
         })
@@ -313,7 +410,11 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
             table.name, parents[0]
         )
     } else {
-        format!("{}: rows belong to {}.", table.name, parents.join(" or "))
+        let joint = match table.with {
+            With::All => " and ",
+            With::Any => " or ",
+        };
+        format!("{}: rows belong to {}.", table.name, parents.join(joint))
     };
     Step {
         table: id,
@@ -565,7 +666,7 @@ pub struct GuardedEdge {
     /// The root table.
     pub root: TableId,
     /// Every way from the root table down to the parent of the edge, none where that is the root table.
-    pub ways: Vec<Vec<(TableId, Edge)>>,
+    pub ways: Vec<Vec<Hop>>,
 }
 
 /// The guards of a graph, sorted by table: one for each edge within the families of a rule that wants them.

@@ -14,11 +14,11 @@ use crate::graph::{
     Artifact, Column, Document, Edge, Figure, Graph, Kind, Last, ReportField, Rule, Shared, Single,
     TableId, Unit, Window,
 };
-use crate::plan::{self, IndexNeed, Plan, Purge, Step};
+use crate::plan::{self, Hop, IndexNeed, Keep, Plan, Purge, Step};
 use archive::ArchiveView;
 use cascade::CascadeView;
 use held::HeldView;
-use keeps::KeepView;
+use keeps::{KeepView, MeetView};
 use last::LastView;
 use newest::NewestView;
 use orphan_guard::{GuardView, TriggerView};
@@ -638,7 +638,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         probes.extend(newest::probes(graph, rule, &view, dialect));
         probes.extend(last::probe(graph, rule, &view, &keys(purge.id_kind)));
         probes.extend(releases::probes(graph, purge, dialect, keys));
-        for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
+        for Hop { table, edge, .. } in purge.keeps.iter().filter_map(Keep::keeper) {
             let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
             probes.push(Probe {
                 what: format!("rule {}: look in {name} by {column}", rule.name),
@@ -1241,6 +1241,8 @@ struct SpecView {
     definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
     referring: Vec<String>,
+    /// All tables of others that are read and no more, as literals.
+    looked_into: Vec<String>,
     roots: Vec<RootView>,
     /// The archives, one for each table that some rule archives.
     archives: Vec<ArchiveView>,
@@ -1425,6 +1427,9 @@ struct RuleView {
     eligible: Vec<String>,
     closed: bool,
     links: Vec<LinkView>,
+    meets: Vec<MeetView>,
+    /// Whether families may be more than one row of the root table, by links or by rows that they share.
+    linked: bool,
     /// The columns by which rows of the root table name each other.
     uppers: Vec<String>,
     /// Whether rows below another are roots, too: a purge of that one takes them with it.
@@ -1833,6 +1838,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
             .collect(),
+        looked_into: looked_into(graph, &tables, dialect),
         roots: roots
             .iter()
             .map(|(id, column)| (&graph.table(*id).name, column))
@@ -1943,6 +1949,28 @@ fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// The tables and views of others that the routines read and no more, qualified, as literals.
+fn looked_into(graph: &Graph, tables: &[TableId], dialect: Dialect) -> Vec<String> {
+    let definitions = graph.rules.iter().flat_map(Rule::definitions);
+    let singles = graph.rules.iter().filter_map(|rule| rule.single.as_ref());
+    let names = definitions
+        .map(|definition| definition.table.as_str())
+        .chain(referring(graph, tables))
+        .chain(singles.flat_map(single::references));
+    let home = home(graph, dialect);
+    let heartbeat = settings::throttles(graph, dialect, home).heartbeat;
+    let mut found: Vec<String> = names
+        .map(|name| dialect.qualified(home, name))
+        .chain(heartbeat.map(|it| it.table))
+        // Their bodies are compared with what was installed.
+        .chain((dialect == Dialect::Mariadb).then(|| dialect.qualified("mysql", "proc")))
+        .map(|name| dialect.text(&name))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// A window as the columns of a row, all literals.
@@ -2245,6 +2273,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         let plain = step.edges.iter().filter(|edge| edge.via.is_none());
         step.plain = plain.cloned().collect();
     }
+    let meets = keeps::meets(graph, purge, dialect);
     let collects = purge
         .collects
         .iter()
@@ -2409,6 +2438,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
                 child: dialect.ident(&link.child.name),
             })
             .collect(),
+        linked: !rule.hierarchy.is_empty() || !meets.is_empty(),
         uppers: rule
             .links_within()
             .map(|link| dialect.ident(&link.parent.name))
@@ -2420,7 +2450,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         watches: steps.iter().any(|step| step.cascade.is_some() || step.edges.len() > step.plain.len()),
         cascading: cascade::parents(graph, purge, &steps, dialect),
         steps,
-        keeps: keeps::views(graph, purge, dialect),
+        keeps: keeps::keeps(graph, purge, dialect),
+        meets,
         lets_go: !purge.releases.is_empty(),
         newest: newest::views(graph, rule, dialect),
         twins,
@@ -2534,6 +2565,11 @@ fn unless(edge: &Edge, dialect: Dialect, via: bool, between: Option<&BetweenView
         (_, None) if via => format!("p.{}", dialect.ident(&edge.parent_column.name)),
         (_, None) => "w.id".to_owned(),
     };
+    excluded(edge, dialect, &asked)
+}
+
+/// That a value, of the edge's column or what it names, does not mean "no parent"; empty where none does.
+fn excluded(edge: &Edge, dialect: Dialect, asked: &str) -> String {
     match none(edge, dialect).as_str() {
         "" => String::new(),
         none => format!(" AND {asked} <> {none}"),
@@ -3113,7 +3149,7 @@ mod tests {
     fn graph(extra: &str) -> Graph {
         let text = format!(
             "name = \"orders\"\n{extra}\n[tables]\norders = {{ key = \"id bigint\" }}\n\
-             lines = {{ parents = [\"order_id -> orders.id\", \"other_id -> orders.id\", \"third_id -> orders.id\"] }}\n\
+             lines = {{ parents = [\"order_id -> orders.id\", \"other_id -> orders.id\", \"third_id -> orders.id\"], with = \"any\" }}\n\
              [rules.orders]\nstrategy = \"end-time\"\nroot = \"orders\"\ncandidates = {{ kind = 0 }}\n\
              final = {{ state = [1, 2] }}\nend_time = \"ended\"\n\
              retention = {{ default = \"30d\", per = \"shop\", opt_in = true }}\n"

@@ -91,7 +91,7 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(with = "String", example = &"ops.heartbeat.seen_at")]
     pub heartbeat: Option<Text>,
-    /// The managed tables. A row goes with any of its parents.
+    /// The managed tables.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Table>")]
     pub tables: BTreeMap<Text, Table>,
@@ -137,6 +137,10 @@ pub struct Table {
         example = ["parent_id -> parent.id", "owner_id bigint -> owner.id unless 0", "audited_id -> parent.id restrict", "last_id -> parent.id set null", "noted_id -> parent.id cascade", "id -> parent.blob_id or alone"]
     )]
     pub parents: Vec<Text>,
+    /// With which of several parents a row goes.
+    #[serde(default)]
+    #[schemars(with = "With")]
+    pub with: Option<Spanned<With>>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
@@ -298,6 +302,18 @@ pub enum Unit {
     /// whose root is there and stays. What belongs to no family goes by its own time, in windows.
     #[default]
     Family,
+}
+
+/// With which of its parents a row goes that has several. A parent that is not there does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum With {
+    /// With all of them: families that share such a row go together or not at all, and one whose row has a parent outside
+    /// of the rule stays (`REFERENCED`) for as long as that is there.
+    #[default]
+    All,
+    /// With the first of them that goes, whatever becomes of the others.
+    Any,
 }
 
 /// What happens to a family that shares a member with another.

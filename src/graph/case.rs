@@ -65,6 +65,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
         // Triggers are named as whoever made them wrote them.
         triggers: _,
         edges,
+        with: _,
     } = table;
     let mut found = vec![name];
     found.extend(of_columns(key));
@@ -311,8 +312,8 @@ upper_case = ["postgres"]
 [tables]
 root_ = { key = "id_ integer", unique = ["a_ integer, b_ integer"] }
 part_ = { key = "id_ integer", parents = ["root_id_ -> root_.id_"] }
-leaf_ = { parents = ["part_id_ -> part_.id_", "a_, b_ -> root_(a_, b_)"], indexed = ["a_, b_"] }
-link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"] }
+leaf_ = { parents = ["part_id_ -> part_.id_", "a_, b_ -> root_(a_, b_)"], with = "any", indexed = ["a_, b_"] }
+link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"], with = "any" }
 dated_ = { key = "id_ integer" }
 below_ = { key = "id_ integer", parents = ["dated_id_ -> dated_.id_"] }
 state_ = { key = "a_ integer, b_ integer" }

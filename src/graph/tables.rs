@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::graph::names;
 use crate::graph::rules::{single, timed};
-use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId};
+use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId, With};
 use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
 use crate::spec::{self, Spec, Text};
 
@@ -128,6 +128,10 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
                 .map(|name| name.get_ref().clone())
                 .collect(),
             edges: Vec::new(),
+            with: match table.with.as_ref().map(|with| *with.get_ref()) {
+                Some(spec::With::Any) => With::Any,
+                Some(spec::With::All) | None => With::All,
+            },
         });
         resolved.spans.push(name_span);
     }

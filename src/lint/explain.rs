@@ -230,6 +230,12 @@ field) or `never`.",
 other row goes with a row of the root table, so that there is no table to put them on.",
     ),
     (
+        "one-parent",
+        "\
+`with` says whether a row of several parents goes with all of them or with any. A row of this table has one, or none: \
+edges with `restrict` and `set null` are no parents.",
+    ),
+    (
         "opt-in-without-scope",
         "`opt_in = true` cleans only scopes with a policy, so `per` must name the column that holds the scope.",
     ),
@@ -260,6 +266,14 @@ would have orphans for a moment, and a foreign key would refuse.",
     (
         "parent-without-key",
         "An edge points at a table that declares no key. Add the `key` that its children name.",
+    ),
+    (
+        "parents-never-all",
+        "\
+A row that goes with all of its parents needs a rule that can take these together: one with `strategy = \"end-time\"` and \
+`shared = \"closed\"`, which takes all of the parents that any rule takes. Two rules would wait for each other for ever, a \
+rule of single rows takes each for itself, and with `shared = \"literal\"` each family decides alone. Say `with = \"any\"` \
+if the row goes with the first of its parents.",
     ),
     (
         "relation-one-end",

@@ -1,18 +1,28 @@
-//! What keeps a family, for the templates: the joins from a member to the rows that restrict.
+//! What keeps a family, or keeps it together with another, for the templates: the joins from a member to such rows.
 
 use serde::Serialize;
 
-use super::{home, via};
+use super::{excluded, home, via};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
-use crate::plan::{Keep, Purge};
+use crate::plan::{Hop, Keep, Meet, Purge};
 
 /// A query whose rows keep the member that they were found from.
 #[derive(Serialize)]
 pub(super) struct KeepView {
     why: String,
-    /// From the member's child down to the rows that keep.
+    /// From the member's child to the rows that keep.
     hops: Vec<HopView>,
+}
+
+/// A query for the members of other families that share rows with a member.
+#[derive(Serialize)]
+pub(super) struct MeetView {
+    why: String,
+    /// From the member's child down to the shared rows, and up to the other family.
+    hops: Vec<HopView>,
+    /// The key of the other member.
+    other: String,
 }
 
 /// A table that is joined: to member `m`, or to the hop before.
@@ -23,23 +33,54 @@ struct HopView {
     on: String,
 }
 
-pub(super) fn views(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepView> {
-    purge
-        .keeps
-        .iter()
-        .map(|keep| view(graph, purge, keep, dialect))
-        .collect()
+pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepView> {
+    let view = |keep: &Keep| KeepView {
+        why: keep.why.clone(),
+        hops: hops(graph, purge, &keep.hops, dialect),
+    };
+    purge.keeps.iter().map(view).collect()
 }
 
-fn view(graph: &Graph, purge: &Purge, keep: &Keep, dialect: Dialect) -> KeepView {
+pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetView> {
+    let view = |meet: &Meet| {
+        let mut hops = hops(graph, purge, &meet.hops, dialect);
+        let last = meet.hops.last()?;
+        let other = if last.edge.names_key(graph) && last.edge.none.is_none() {
+            // The key stands in the row below.
+            hops.pop();
+            format!(
+                "{}.{}",
+                hops.last()?.alias,
+                dialect.ident(&last.edge.column.name)
+            )
+        } else {
+            let key = &graph.table(last.table).key[0].name;
+            format!("{}.{}", hops.last()?.alias, dialect.ident(key))
+        };
+        Some(MeetView {
+            why: meet.why.clone(),
+            hops,
+            other,
+        })
+    };
+    purge.meets.iter().filter_map(view).collect()
+}
+
+fn hops(graph: &Graph, purge: &Purge, way: &[Hop], dialect: Dialect) -> Vec<HopView> {
     let qualified =
         |table: TableId| dialect.qualified(home(graph, dialect), &graph.table(table).name);
     let mut hops = Vec::new();
-    for (at, (table, edge)) in keep.hops.iter().enumerate() {
-        let alias = format!("t{}", at + 1);
-        let on = if at > 0 {
-            via::same(edge, dialect, &alias, &format!("t{at}"))
+    for (at, hop) in way.iter().enumerate() {
+        let (before, alias) = (format!("t{at}"), format!("t{}", at + 1));
+        let edge = &hop.edge;
+        let parent = if hop.up { &alias } else { &before };
+        let mut asked = format!("{parent}.{}", dialect.ident(&edge.parent_column.name));
+        let mut on = if hop.up {
+            via::same(edge, dialect, &before, &alias)
+        } else if at > 0 {
+            via::same(edge, dialect, &alias, &before)
         } else if edge.names_key(graph) {
+            "m.id".clone_into(&mut asked);
             format!("{alias}.{} = m.id", dialect.ident(&edge.column.name))
         } else {
             // A member is known by its key; what the edge names stands in its row.
@@ -47,25 +88,23 @@ fn view(graph: &Graph, purge: &Purge, keep: &Keep, dialect: Dialect) -> KeepView
             let key = dialect.ident(&graph.table(root).key[0].name);
             hops.push(HopView {
                 table: qualified(root),
-                alias: "t0".to_owned(),
-                on: format!("t0.{key} = m.id"),
+                alias: before.clone(),
+                on: format!("{before}.{key} = m.id"),
             });
-            via::same(edge, dialect, &alias, "t0")
+            via::same(edge, dialect, &alias, &before)
         };
+        on.push_str(&excluded(edge, dialect, &asked));
         hops.push(HopView {
-            table: qualified(*table),
+            table: qualified(hop.table),
             alias,
             on,
         });
     }
-    KeepView {
-        why: keep.why.clone(),
-        hops,
-    }
+    hops
 }
 
 /// The tables that are read, beside those that rows are deleted from.
 pub(super) fn tables(purges: &[Purge]) -> impl Iterator<Item = TableId> {
     let keeps = purges.iter().flat_map(|purge| &purge.keeps);
-    keeps.filter_map(|keep| Some(keep.hops.last()?.0))
+    keeps.filter_map(|keep| Some(keep.hops.last()?.table))
 }

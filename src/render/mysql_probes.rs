@@ -5,7 +5,7 @@ use super::{RuleView, home, newest, releases, rule_view, via};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
-use crate::plan::{Plan, Purge};
+use crate::plan::{Hop, Keep, Plan, Purge};
 
 pub(super) fn probes(graph: &Graph, plan: &Plan, dialect: Dialect) -> Vec<Probe> {
     plan.purges
@@ -68,7 +68,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     probes.extend(step_probes(graph, purge, &view, dialect));
     probes.extend(newest::probes(graph, rule, &view, dialect));
     probes.extend(releases::mysql_probes(graph, purge, dialect));
-    for (table, edge) in purge.keeps.iter().filter_map(|keep| keep.hops.last()) {
+    for Hop { table, edge, .. } in purge.keeps.iter().filter_map(Keep::keeper) {
         let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
         let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
         probes.push(Probe {

@@ -9,7 +9,7 @@ use super::{
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
-use crate::plan::{self, GuardedEdge};
+use crate::plan::{self, GuardedEdge, Hop};
 
 /// The guard of a table.
 #[derive(Serialize)]
@@ -165,7 +165,7 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
 /// From the parent, which is `p`, upwards to what names the root table.
 fn way_view(
     graph: &Graph,
-    way: &[(TableId, Edge)],
+    way: &[Hop],
     edge: &Edge,
     dialect: Dialect,
     qualified: &impl Fn(TableId) -> String,
@@ -177,13 +177,13 @@ fn way_view(
     let mut from = format!("{} AS p", qualified(edge.parent));
     for place in (1..way.len()).rev() {
         let (upper, lower) = (alias(place - 1), alias(place));
-        let on = via::same(&way[place].1, dialect, &lower, &upper);
+        let on = via::same(&way[place].edge, dialect, &lower, &upper);
         from.push_str(&format!(
             " JOIN {} AS {upper} ON {on}",
-            qualified(way[place - 1].0)
+            qualified(way[place - 1].table)
         ));
     }
-    let top = &way[0].1;
+    let top = &way[0].edge;
     let mut column = format!("{}.{}", alias(0), dialect.ident(&top.column.name));
     // What names another key of the root table than the one by which its rows are locked.
     if !top.names_key(graph) {

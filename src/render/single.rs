@@ -342,7 +342,7 @@ fn oldest(rule: &Rule, single: &Single) -> Kind {
 }
 
 /// The tables that are looked into, each once.
-fn references(single: &Single) -> impl Iterator<Item = &str> {
+pub(super) fn references(single: &Single) -> impl Iterator<Item = &str> {
     let mut tables: Vec<&str> = single.needs().map(|need| need.table.as_str()).collect();
     tables.sort_unstable();
     tables.dedup();

@@ -144,6 +144,10 @@ BEGIN
         {%- endif %}
         depth integer NOT NULL DEFAULT 0,
         upwards boolean NOT NULL DEFAULT false,
+{%- if rule.meets | length > 0 %}
+        -- No link: both ends share a row.
+        shares boolean NOT NULL DEFAULT false,
+{%- endif %}
         cutoff datetime(6),
         KEY (depth, upwards)
     ) ENGINE = InnoDB AS
@@ -194,6 +198,9 @@ BEGIN
         upper_id {{ rule.id_type }} NOT NULL,
         lower_id {{ rule.id_type }} NOT NULL,
         {%- endif %}
+{%- if rule.meets | length > 0 %}
+        shares boolean NOT NULL DEFAULT false,
+{%- endif %}
         PRIMARY KEY (upper_id, lower_id),
         KEY (lower_id)
     ) ENGINE = InnoDB AS
@@ -481,7 +488,7 @@ BEGIN
     DECLARE v_count   bigint;
     DECLARE v_found   bigint;
     DECLARE v_doubts  bigint DEFAULT 0;
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM {{ control }}.work_torn AS k);
 {%- endif %}
     DECLARE v_default datetime(6);
@@ -552,7 +559,7 @@ BEGIN
         IF v_found = 0 THEN
             LEAVE expansion;
         END IF;
-{%- if rule.links | length == 0 %}
+{%- if not rule.linked %}
         LEAVE expansion;
 {%- else %}
 
@@ -575,6 +582,18 @@ BEGIN
           AND l.{{ link.parent }} IS NOT NULL;
         SET v_found = v_found + ROW_COUNT();
 {%- endif %}
+{%- endfor %}
+{%- for meet in rule.meets %}
+        -- {{ meet.why }}
+        INSERT INTO {{ control }}.work_link (upper_id, lower_id, depth, upwards, shares)
+        SELECT DISTINCT {{ meet.other }}, m.id, v_depth, true, true
+        FROM {{ control }}.work_member AS m
+{%- for hop in meet.hops %}
+        STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
+{%- endfor %}
+        WHERE m.depth = v_depth
+          AND {{ meet.other }} <> m.id;
+        SET v_found = v_found + ROW_COUNT();
 {%- endfor %}
         -- Links that a killed run has deleted hold on.
         IF v_torn THEN
@@ -661,7 +680,7 @@ BEGIN
         MAX(m.cutoff){% endif %}
     INTO v_doubts, o_families{% if rule.per %}, v_first, v_last{% endif %}
     FROM {{ control }}.work_member AS m;
-{%- if rule.per and rule.links | length > 0 %}
+{%- if rule.per and rule.linked %}
     -- A member that two cutoffs apply to was compared with one of them only.
     IF v_doubts = 0 AND v_first < v_last THEN
         SELECT COUNT(*) INTO v_doubts
@@ -688,14 +707,16 @@ BEGIN
     DECLARE v_count bigint DEFAULT 1;
 
     -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
+    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id{% if rule.meets | length > 0 %}, shares{% endif %})
+    SELECT l.upper_id, l.lower_id{% if rule.meets | length > 0 %}, l.shares{% endif %}
     FROM {{ control }}.work_link AS l
-    JOIN {{ control }}.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
+    JOIN {{ control }}.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END{% if rule.meets | length > 0 %}
+    ORDER BY l.shares{% endif %};
+    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id{% if rule.meets | length > 0 %}, shares{% endif %})
+    SELECT l.upper_id, l.lower_id{% if rule.meets | length > 0 %}, l.shares{% endif %}
     FROM {{ control }}.work_link AS l
-    JOIN {{ control }}.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
+    JOIN {{ control }}.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END{% if rule.meets | length > 0 %}
+    ORDER BY l.shares{% endif %};
 
     -- The doubts, and all that is linked to them.
     INSERT INTO {{ control }}.work_doubt (id)
@@ -721,7 +742,7 @@ BEGIN
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT e.id FROM {{ control }}.work_newest AS e;
 {%- endif %}
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     INSERT IGNORE INTO {{ control }}.work_doubt (id)
     SELECT m.id
     FROM {{ control }}.work_link AS l
@@ -780,14 +801,15 @@ BEGIN
     SELECT k.id, true, IF(h.id IS NULL, 5, 1), {{ rule.least_time }}
     FROM {{ control }}.work_locked AS k
     LEFT JOIN {{ control }}.work_held AS h ON h.id = k.id;
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     SET v_round = 0, v_count = 1;
     WHILE v_count > 0 DO
         INSERT INTO {{ control }}.work_rise (id, round, fault, newest)
         SELECT a.upper_id, v_round, MIN(c.fault), MAX(c.newest)
         FROM {{ control }}.work_case AS c
         STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = c.id
-        WHERE c.round = v_round
+        WHERE c.round = v_round{% if rule.meets | length > 0 %}
+          AND NOT a.shares{% endif %}
         GROUP BY a.upper_id;
         UPDATE {{ control }}.work_rise AS u
         STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = u.id
@@ -818,14 +840,15 @@ BEGIN
       AND c.cutoff IS NOT NULL
       AND c.verdict = 9;
 {%- endif %}
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     SET v_round = 0, v_count = 1;
     WHILE v_count > 0 DO
         INSERT INTO {{ control }}.work_front (id, purpose, round)
         SELECT a.lower_id, 2, v_round
         FROM {{ control }}.work_reach AS c
         STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = c.id
-        WHERE c.round = v_round;
+        WHERE c.round = v_round{% if rule.meets | length > 0 %}
+          AND NOT a.shares{% endif %};
         INSERT IGNORE INTO {{ control }}.work_reach (id, round)
         SELECT f.id, v_round + 1
         FROM {{ control }}.work_front AS f
@@ -843,7 +866,7 @@ BEGIN
     WHERE c.locked
        OR u.id IS NULL
        OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     SET v_round = 0, v_count = 1;
     WHILE v_count > 0 DO
         INSERT INTO {{ control }}.work_front (id, purpose, round)

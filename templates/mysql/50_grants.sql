@@ -42,28 +42,12 @@ SET @windrow_statement = (
         SELECT {{ table.class }} AS name, '{% if table.deleted %}DELETE{% endif %}' AS deletes, '{% if table.updates %}UPDATE of a column{% endif %}' AS sets
         UNION ALL
 {%- endfor %}
-{%- for definition in definitions %}
-        SELECT {{ definition.class }}, '', ''
+{%- for name in looked_into %}
+        SELECT {{ name }}, '', ''
         UNION ALL
 {%- endfor %}
-{%- for table in referring %}
-        SELECT '{{ table }}', '', ''
-        UNION ALL
-{%- endfor %}
-{%- for rule in rules %}{% if rule.single %}{% for reference in rule.single.references %}
-        SELECT '{{ reference }}', '', ''
-        UNION ALL
-{%- endfor %}{% endif %}{% endfor %}
-{%- if throttles.heartbeat %}
-        SELECT '{{ throttles.heartbeat.table }}', '', ''
-        UNION ALL
-{%- endif %}
-{%- if maria %}
-        SELECT '`mysql`.`proc`', '', ''
-        UNION ALL
-{%- endif %}
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}
       AND p.table_schema <> {{ control_literal }}
       AND n.name IS NULL

@@ -1120,7 +1120,7 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }};
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %};
 {%- endfor %}
 {%- endfor %}
 {%- for twin in rule.twins %}
@@ -1143,7 +1143,7 @@ BEGIN
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
+    STRAIGHT_JOIN {{ step.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}
 {%- for other in edge.others %}
 {%- if other.via %}
     LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}

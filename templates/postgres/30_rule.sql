@@ -221,6 +221,41 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_kept({{ rule.id_type }}[]) IS
     'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; {{ rule.name }}_judge calls it. [body @body@]';
 {%- endif %}
+{%- if rule.meets | length > 0 %}
+
+-- {{ rule.name }}_met: the members of other families that share a row with one of the given members. Such a row goes with
+-- all of its parents, so these families go together or not at all.
+--# create function {{ control }}.{{ rule.name }}_met
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(p_members {{ rule.id_type }}[])
+RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    RETURN QUERY
+{%- for meet in rule.meets %}
+    -- {{ meet.why }}
+    SELECT m.id, {{ meet.other }}::{{ rule.id_type }}
+    FROM unnest(p_members) AS m(id)
+{%- for hop in meet.hops %}
+    JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
+{%- endfor %}
+    WHERE {{ meet.other }} <> m.id
+{%- if not loop.last %}
+    UNION{% endif %}
+{%- endfor %};
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_met
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_met({{ rule.id_type }}[]) IS
+    'Which other members share a row with the given ones that goes with all of its parents. Reads only; {{ rule.name }}_judge calls it. [body @body@]';
+{%- endif %}
 
 -- {{ rule.name }}_judge: expands the given roots to their families and decides, row by row under lock, which may go.
 --
@@ -295,6 +330,13 @@ DECLARE
     -- The links so far.
     v_upper  {{ rule.id_type }}[] := '{}';
     v_lower  {{ rule.id_type }}[] := '{}';
+{%- if rule.meets | length > 0 %}
+    -- Members that share a row, each with each.
+    v_one    {{ rule.id_type }}[] := '{}';
+    v_other  {{ rule.id_type }}[] := '{}';
+    n_one    {{ rule.id_type }}[];
+    n_other  {{ rule.id_type }}[];
+{%- endif %}
     -- What one level added.
     n_id     {{ rule.id_type }}[];
     n_final  boolean[];
@@ -410,11 +452,12 @@ BEGIN
 {%- if rule.per %}
         v_record := v_record || n_record;
 {%- endif %}
-{%- if rule.links | length == 0 %}
+{%- if not rule.linked %}
         EXIT;
 {%- else %}
 
         -- Read after the rows were locked: a link that was committed before is seen.
+{%- if rule.links | length > 0 %}
         SELECT array_agg(l.upper), array_agg(l.lower)
         INTO n_upper, n_lower
         FROM (
@@ -435,7 +478,17 @@ BEGIN
 {%- endif %}
 {%- endfor %}
         ) AS l;
+{%- endif %}
+{%- if rule.meets | length > 0 %}
+        SELECT array_agg(s.id), array_agg(s.other)
+        INTO n_one, n_other
+        FROM {{ control }}.{{ rule.name }}_met(n_id) AS s;
+        EXIT WHEN n_upper IS NULL AND n_one IS NULL;
+        v_one := v_one || n_one;
+        v_other := v_other || n_other;
+{%- else %}
         EXIT WHEN n_upper IS NULL;
+{%- endif %}
         v_upper := v_upper || n_upper;
         v_lower := v_lower || n_lower;
         v_seen := v_seen || v_level;
@@ -449,6 +502,10 @@ BEGIN
                 SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
                 UNION ALL
                 SELECT d.id, true FROM unnest(n_lower) AS d(id)
+{%- if rule.meets | length > 0 %}
+                UNION ALL
+                SELECT o.id, false FROM unnest(n_other) AS o(id)
+{%- endif %}
             ) AS l
             WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
             GROUP BY l.id
@@ -506,14 +563,14 @@ BEGIN
     END IF;
     v_doubt := v_doubt || v_newest;
 {%- endif %}
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
     WITH RECURSIVE doubt (id) AS (
         SELECT d.id
         FROM unnest(v_doubt) AS d(id)
         UNION
         SELECT l.there
         FROM doubt AS d
-        JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = d.id
+        JOIN unnest(v_upper || v_lower{% if rule.meets | length > 0 %} || v_one || v_other{% endif %}, v_lower || v_upper{% if rule.meets | length > 0 %} || v_other || v_one{% endif %}) AS l(here, there) ON l.here = d.id
     )
     SELECT coalesce(array_agg(d.id), '{}')
     INTO v_doubt
@@ -543,7 +600,7 @@ BEGIN
         RETURN;
     END IF;
     v_id := coalesce(v_id, '{}');
-{%- if rule.links | length > 0 %}
+{%- if rule.linked %}
 
     -- A link to an id without a row links nothing.
     SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
@@ -553,6 +610,12 @@ BEGIN
     ) AS l
     WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
       AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+{%- if rule.meets | length > 0 %}
+    SELECT coalesce(array_agg(s.one), '{}'), coalesce(array_agg(s.other), '{}')
+    INTO v_one, v_other
+    FROM unnest(v_one, v_other) AS s(one, other)
+    WHERE s.other IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+{%- endif %}
 {%- endif %}
 
     -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
@@ -622,7 +685,7 @@ BEGIN
             UNION
             SELECT l.there
             FROM stay AS s
-            JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = s.id
+            JOIN unnest(v_upper || v_lower{% if rule.meets | length > 0 %} || v_one || v_other{% endif %}, v_lower || v_upper{% if rule.meets | length > 0 %} || v_other || v_one{% endif %}) AS l(here, there) ON l.here = s.id
         )
         SELECT array_agg(s.id)
         INTO v_stay

@@ -28,7 +28,7 @@ name = "archive"
 [tables]
 job   = { key = "id bigint" }
 step  = { key = "id bigint", parents = ["job_id -> job.id"] }
-part  = { parents = ["step_id -> step.id", "other_id -> step.id"] }
+part  = { parents = ["step_id -> step.id", "other_id -> step.id"], with = "any" }
 claim = { parents = ["job_id -> job.id"] }
 task  = { key = "id bigint" }
 event = { parents = ["root_id -> task.id"] }

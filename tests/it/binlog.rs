@@ -28,7 +28,7 @@ name = "binlog"
 job   = { key = "id bigint" }
 step  = { key = "id bigint", parents = ["job_id -> job.id"] }
 part  = { parents = ["step_id -> step.id"] }
-link  = { parents = ["job_id -> job.id", "below -> job.id"] }
+link  = { parents = ["job_id -> job.id", "below -> job.id"], with = "any" }
 task  = { key = "id bigint" }
 event = { parents = ["root_id -> task.id"] }
 mail  = { key = "id bigint" }

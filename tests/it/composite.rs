@@ -23,8 +23,8 @@ dag_run = { key = "id integer", unique = ["dag_id varchar, run_id varchar"] }
 task    = { key = "id uuid", unique = ["dag_id varchar, task_id varchar, run_id varchar, map_index integer"], parents = ["dag_id, run_id -> dag_run(dag_id, run_id)"] }
 message = { parents = ["map_index, dag_id, task_id, run_id -> task(map_index, dag_id, task_id, run_id)"] }
 pause   = { parents = ["task -> task.id"], indexed = ["task"] }
-pair    = { parents = ["one_dag, one_run -> dag_run(dag_id, run_id)", "other_dag, other_run -> dag_run(dag_id, run_id)"] }
-mixed   = { parents = ["task -> task.id", "dag_id, run_id -> dag_run(dag_id, run_id)", "run integer -> dag_run.id"] }
+pair    = { parents = ["one_dag, one_run -> dag_run(dag_id, run_id)", "other_dag, other_run -> dag_run(dag_id, run_id)"], with = "any" }
+mixed   = { parents = ["task -> task.id", "dag_id, run_id -> dag_run(dag_id, run_id)", "run integer -> dag_run.id"], with = "any" }
 audit   = { parents = ["dag_id, task_id, run_id, map_index -> task(dag_id, task_id, run_id, map_index) restrict"] }
 review  = { parents = ["dag_id, run_id -> dag_run(dag_id, run_id) restrict"] }
 

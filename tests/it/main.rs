@@ -46,6 +46,7 @@ mod sandbox;
 mod scale;
 mod session;
 mod set_null;
+mod several;
 mod sight;
 mod single;
 mod squawk;
@@ -103,6 +104,7 @@ harness::tests! {
         scale::tests,
         session::tests,
         set_null::tests,
+        several::tests,
         sight::tests,
         single::tests,
         squawk::tests,

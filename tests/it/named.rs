@@ -23,7 +23,7 @@ note    = { key = "id varchar", parents = ["part_id -> part.id"] }
 content = { key = "id varchar", parents = [
     "id -> part.value_id or alone",
     "id -> note.value_id or alone",
-], indexed = ["id"] }
+], with = "any", indexed = ["id"] }
 
 [rules.jobs]
 strategy  = "end-time"

@@ -39,7 +39,7 @@ name = "newest-families"
 
 [tables]
 runs  = { key = "id integer" }
-calls = { parents = ["caller -> runs.id", "called -> runs.id"] }
+calls = { parents = ["caller -> runs.id", "called -> runs.id"], with = "any" }
 
 [rules.runs]
 strategy   = "end-time"

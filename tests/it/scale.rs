@@ -25,7 +25,7 @@ name = "scale"
 
 [tables]
 runs  = { key = "id bigint" }
-calls = { parents = ["caller -> runs.id", "called -> runs.id"] }
+calls = { parents = ["caller -> runs.id", "called -> runs.id"], with = "any" }
 tasks = { key = "id bigint", parents = ["run -> runs.id"] }
 notes = { parents = ["task -> tasks.id"] }
 

@@ -107,7 +107,7 @@ time_zone = "Asia/Shanghai"
 task_state_store      = { key = "id integer", indexed = ["expires_at"] }
 lease                 = { key = "id bigint" }
 asset_state_store     = { key = "asset_id integer, name varchar" }
-line                  = { key = "id varchar", parents = ["order_id bigint -> orders.id unless 0", "shop, number -> stock(shop, number)"] }
+line                  = { key = "id varchar", parents = ["order_id bigint -> orders.id unless 0", "shop, number -> stock(shop, number)"], with = "any" }
 orders                = { key = "id bigint" }
 stock                 = { key = "id integer", unique = ["shop varchar, number integer"] }
 task_instance_history = { key = "task_instance_id uuid", unique = ["dag_id varchar, task_id varchar, run_id varchar, map_index integer, try_number integer"], indexed = ["dag_id, task_id, run_id, map_index, try_number"] }

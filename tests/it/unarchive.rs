@@ -26,8 +26,8 @@ archive_days = 400
 [tables]
 node  = { key = "id bigint" }
 leaf  = { key = "id bigint", parents = ["node_id -> node.id"] }
-note  = { parents = ["leaf_id -> leaf.id", "other_id -> leaf.id"] }
-tie   = { parents = ["upper_id -> node.id", "lower_id -> node.id"] }
+note  = { parents = ["leaf_id -> leaf.id", "other_id -> leaf.id"], with = "any" }
+tie   = { parents = ["upper_id -> node.id", "lower_id -> node.id"], with = "any" }
 task  = { key = "id bigint" }
 event = { parents = ["root_id -> task.id"] }
 mail  = { key = "id bigint" }

@@ -82,16 +82,16 @@ SET @windrow_statement = (
         UNION ALL
         SELECT '`airflow`.`xcom`' AS name, 'DELETE' AS deletes, '' AS sets
         UNION ALL
-        SELECT '`airflow`.`asset`', '', ''
-        UNION ALL
         SELECT '`airflow`.`asset_active`', '', ''
-        UNION ALL
-        SELECT '`airflow`.`deadline`', '', ''
         UNION ALL
         SELECT '`airflow`.`asset_partition_dag_run`', '', ''
         UNION ALL
+        SELECT '`airflow`.`asset`', '', ''
+        UNION ALL
+        SELECT '`airflow`.`deadline`', '', ''
+        UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_airflow_3_owner'
       AND p.table_schema <> 'windrow_airflow_3'
       AND n.name IS NULL

@@ -77,7 +77,7 @@ SET @windrow_statement = (
         SELECT '`camunda7`.`ACT_RE_PROCDEF`', '', ''
         UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camund_849269ce_owner'
       AND p.table_schema <> 'windrow_camunda7_end_time'
       AND n.name IS NULL

@@ -45,7 +45,7 @@ SET @windrow_statement = (
         SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets
         UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_dolphi_dc6b0164_owner'
       AND p.table_schema <> 'windrow_dolphinscheduler_3_2'
       AND n.name IS NULL

@@ -57,7 +57,7 @@ SET @windrow_statement = (
         SELECT '`mysql`.`proc`', '', ''
         UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', p.table_schema, '`.`', p.table_name, '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_dolphi_d04cb0e5_owner'
       AND p.table_schema <> 'windrow_dolphinscheduler'
       AND n.name IS NULL

@@ -32,6 +32,13 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &["oracle::cases::SERVER::an_end_time_exactly_at_the_cutoff_stays"],
     },
     Defect {
+        name: "shared-rows-unseen",
+        what: "a row that is to go with all of its parents goes with the first",
+        postgres: &[edit("v_other := v_other || n_other;", "")],
+        mysql: &[edit("m.id, v_depth, true, true", "m.id, -9, true, true")],
+        noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
+    },
+    Defect {
         name: "catalog-unseen-in-a-run",
         what: "a batch does not look whether the catalog is what the run began with",
         postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],

@@ -27,6 +27,8 @@ struct Model<'a> {
     roots: Vec<&'a Row>,
     /// Places in `roots`, upper and lower.
     links: Vec<(usize, usize)>,
+    /// The same of two whose families share a row that goes with all of its parents, in either order.
+    shared: Vec<(usize, usize)>,
 }
 
 /// Whether a row names another by an edge.
@@ -60,12 +62,14 @@ pub(crate) fn families(plan: &Plan, world: &World) -> Verdict {
             .filter_map(|row| Some((at(&row.values[upper])?, at(&row.values[lower])?)))
             .collect(),
     };
-    let model = Model {
+    let mut model = Model {
         plan,
         world,
         roots,
         links,
+        shared: Vec::new(),
     };
+    model.shared = model.shared();
     model.verdict()
 }
 
@@ -102,6 +106,42 @@ impl Model<'_> {
             }
         }
         verdict
+    }
+
+    /// Two roots each, in either order, whose families share a row that goes with all of its parents.
+    fn shared(&self) -> Vec<(usize, usize)> {
+        let families: Vec<BTreeSet<Place>> = (0..self.roots.len())
+            .map(|root| self.rows_of(&BTreeSet::from([root])))
+            .collect();
+        let mut shared = Vec::new();
+        for row in &self.world.rows {
+            let table = &self.plan.tables[row.table];
+            if !table.with_all || self.plan.is_link(row.table) {
+                continue;
+            }
+            let parents = table
+                .edges
+                .iter()
+                .filter(|edge| edge.action == Action::Delete);
+            // Through each of its parents.
+            let through: Vec<Vec<usize>> = parents
+                .map(|edge| {
+                    let roots = 0..self.roots.len();
+                    roots
+                        .filter(|root| self.names_any(edge, row, &families[*root]))
+                        .collect()
+                })
+                .collect();
+            for (at, one) in through.iter().enumerate() {
+                let others = through.iter().enumerate();
+                let others = others.filter(|(place, _)| *place != at);
+                for other in others.flat_map(|(_, roots)| roots) {
+                    let one = one.iter().filter(|one| *one != other);
+                    shared.extend(one.map(|one| (*one, *other)));
+                }
+            }
+        }
+        shared
     }
 
     fn value(&self, root: usize, column: usize) -> &Value {
@@ -224,6 +264,11 @@ impl Model<'_> {
                 }
                 if both_ways && reached.contains(lower) {
                     reached.insert(*upper);
+                }
+            }
+            for (one, other) in self.shared.iter().filter(|_| both_ways) {
+                if reached.contains(one) {
+                    reached.insert(*other);
                 }
             }
             if reached.len() == before {

@@ -130,6 +130,8 @@ pub(crate) struct Table {
     pub(crate) key: Vec<usize>,
     pub(crate) unique: Option<[usize; 2]>,
     pub(crate) edges: Vec<Edge>,
+    /// Whether a row of several parents goes with all of them, and not with any.
+    pub(crate) with_all: bool,
 }
 
 impl Table {
@@ -140,6 +142,7 @@ impl Table {
             key: Vec::new(),
             unique: None,
             edges: Vec::new(),
+            with_all: false,
         };
         table.add("no", Kind::Integer, false);
         table
@@ -156,6 +159,11 @@ impl Table {
             nullable,
         });
         self.columns.len() - 1
+    }
+
+    pub(crate) fn has_several_parents(&self) -> bool {
+        let parents = self.edges.iter();
+        parents.filter(|edge| edge.action == Action::Delete).count() > 1
     }
 
     pub(crate) fn at(&self, column: usize) -> &Column {
@@ -268,6 +276,11 @@ impl Plan {
         }
     }
 
+    /// Whether the table says which members are linked.
+    pub(crate) fn is_link(&self, table: usize) -> bool {
+        matches!(self.families.hierarchy, Hierarchy::Relation(at, ..) if at == table)
+    }
+
     /// MariaDB has no index for a time with another one in its place.
     pub(crate) fn servers(&self) -> &'static [Dialect] {
         match self.families.otherwise {
@@ -308,6 +321,10 @@ impl Plan {
             // What the root table has is the foreign key of its hierarchy.
             if at > 0 && !edges.is_empty() {
                 parts.push(format!("parents = [{}]", edges.join(", ")));
+            }
+            if table.has_several_parents() {
+                let with = if table.with_all { "all" } else { "any" };
+                parts.push(format!("with = \"{with}\""));
             }
             let _ = writeln!(spec, "{} = {{ {} }}", toml(&table.name), parts.join(", "));
         }
@@ -695,6 +712,7 @@ fn relation(tables: &mut Vec<Table>, names: &mut Vec<&str>, random: &mut SmallRn
         });
         column
     });
+    table.with_all = random.random_bool(0.5);
     tables.push(table);
     Hierarchy::Relation(1, ends[0], ends[1])
 }
@@ -742,6 +760,7 @@ fn child(tables: &[Table], names: &mut Vec<&str>, random: &mut SmallRng) -> Tabl
         let edge = edge(&mut table, tables, parent, action, &mut free, random);
         table.edges.push(edge);
     }
+    table.with_all = random.random_bool(0.6);
     table.add("note", Kind::Varchar, true);
     table
 }

@@ -1,0 +1,90 @@
+//! Rows with several parents: what becomes of one of which a parent goes and another stays.
+
+use crate::diagnostic::Diagnostic;
+use crate::graph::tables::Resolved;
+use crate::graph::{Rule, Shared, TableId, With};
+use crate::spec::Spec;
+
+/// Finds tables whose rows could never go with all of their parents, and those where the question does not arise.
+pub(super) fn check(
+    spec: &Spec,
+    tables: &Resolved,
+    rules: &[Rule],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (index, (name, written)) in spec.tables.iter().enumerate() {
+        let id = TableId(index);
+        let table = &tables.tables[index];
+        if tables.edge_is_unclear(id) {
+            continue;
+        }
+        if table.parents().count() < 2 {
+            if let Some(with) = &written.with {
+                diagnostics.push(Diagnostic::error(
+                    "one-parent",
+                    with.span(),
+                    format!(
+                        "rows of `{}` do not have several parents",
+                        name.get_ref().escape_debug()
+                    ),
+                    "take `with` out; edges with `restrict` or `set null` are no parents",
+                ));
+            }
+            continue;
+        }
+        if table.with == With::All
+            && let Some((why, help)) = never(table, id, rules)
+        {
+            let place = written
+                .with
+                .as_ref()
+                .map_or(name.span(), |with| with.span());
+            diagnostics.push(Diagnostic::error(
+                "parents-never-all",
+                place,
+                format!(
+                    "a row of `{}` cannot wait until all of its parents go: {why}",
+                    name.get_ref().escape_debug()
+                ),
+                format!("add `with = \"any\"` if it goes with the first of them; {help}"),
+            ));
+        }
+    }
+}
+
+/// Why rows of a table cannot go with all of their parents, and what else than `any` would mend it.
+fn never(table: &super::Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
+    let takes = |rule: &Rule| {
+        let parents = table.parents();
+        parents
+            .filter(|edge| {
+                rule.timed.is_none() && id != rule.root && rule.order.contains(&edge.parent)
+            })
+            .count()
+    };
+    let mut takers = rules.iter().filter(|rule| takes(rule) > 0);
+    let first = takers.next()?;
+    let shown = first.name.escape_debug();
+    if let Some(second) = takers.next() {
+        return Some((
+            format!(
+                "rules `{shown}` and `{}` would wait for each other",
+                second.name.escape_debug()
+            ),
+            "or leave it to one of the rules, and name the other parent with `restrict`",
+        ));
+    }
+    if first.single.is_some() {
+        return Some((
+            format!("rule `{shown}` takes each row for itself"),
+            "or take its parents by a rule with `strategy = \"end-time\"`",
+        ));
+    }
+    if first.shared == Shared::Literal && takes(first) > 1 {
+        return Some((
+            format!("`shared = \"literal\"` lets each family of rule `{shown}` go alone"),
+            "or take `shared = \"closed\"`, which keeps families together that share a row",
+        ));
+    }
+    None
+}

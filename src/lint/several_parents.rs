@@ -1,0 +1,74 @@
+use crate::diagnostic::Diagnostic;
+use crate::graph::{Graph, TableId};
+use crate::lint::Rule;
+use crate::spec::Spec;
+
+pub(super) const RULE: Rule = Rule {
+    code: "several-parents",
+    explanation: "\
+A row of the table has several parents, and one may go while another stays: held, running or too young. By default \
+(`with = \"all\"`) the row goes only when all of its parents go. Within a rule that keeps families together that share such \
+a row: they go together or not at all, and are skipped together. A parent that no rule takes keeps the family \
+(`REFERENCED`) for as long as it is there. With `with = \"any\"` the row goes with the first of its parents, whatever \
+becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
+whose foreign keys cascade anyway. Say which is meant.",
+    check,
+};
+
+fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (index, (name, written)) in spec.tables.iter().enumerate() {
+        let id = TableId(index);
+        let table = graph.table(id);
+        let mut rules = graph.rules.iter();
+        if written.with.is_none() && rules.any(|rule| !rule.joint_parents(id, table).is_empty()) {
+            found.push(Diagnostic::warning(
+                RULE.code,
+                name.span(),
+                format!(
+                    "a row of `{}` goes only when all of its parents go",
+                    name.get_ref().escape_debug()
+                ),
+                "add `with = \"all\"` if this is meant: families that share a row go together or not at all; with \
+                 `with = \"any\"` it goes with the first of its parents",
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::tests::{err, ok};
+
+    const TABLE: &str = "orders = { key = \"id bigint\" }";
+
+    fn with(with: &str) -> String {
+        format!(
+            "{TABLE}\nlinks = {{ parents = [\"one -> orders.id\", \"other -> orders.id\"]{with} }}"
+        )
+    }
+
+    #[test]
+    fn rows_that_wait_for_all_of_their_parents() {
+        insta::assert_snapshot!(err(&[(TABLE, &with(""))]), @r###"
+warning[several-parents]: a row of `links` goes only when all of its parents go
+ --> windrow.toml:5:1
+  |
+5 | links = { parents = ["one -> orders.id", "other -> orders.id"] }
+  | ^^^^^
+  |
+  = help: add `with = "all"` if this is meant: families that share a row go together or not at all; with `with = "any"` it goes with the first of its parents
+"###);
+        ok(&[(TABLE, &with(", with = \"all\""))]);
+        ok(&[(TABLE, &with(", with = \"any\""))]);
+        // A link keeps both ends together.
+        ok(&[
+            (TABLE, &with("")),
+            (
+                "end_time =",
+                "hierarchy = [\"links: one -> other\"]\nend_time =",
+            ),
+        ]);
+    }
+}

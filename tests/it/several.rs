@@ -1,0 +1,155 @@
+//! Rows with several parents, of which one may go while another stays.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    each_server: [
+        by_default_a_row_goes_with_all_of_its_parents,
+        with_any_a_row_goes_with_the_first_of_them,
+        families_that_share_a_row_go_together_in_the_smallest_batch,
+        a_parent_that_no_rule_takes_keeps_the_family,
+    ],
+}
+
+const SPEC: &str = r#"
+name   = "several"
+schema = "public"
+
+[tables]
+runs  = { key = "id integer" }
+steps = { key = "id integer", parents = ["run_id -> runs.id"] }
+pairs = { parents = ["run_id -> runs.id unless 0", "step_id bigint -> steps.id"] }
+bills = { key = "id integer", parents = ["run_id -> runs.id restrict"] }
+files = { parents = ["step_id -> steps.id", "bill_id -> bills.id"] }
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+limits    = { batch_families = 1 }
+"#;
+
+/// Runs 1 to 4 are due, 5 is running; each has a step with ten times its number.
+const SCHEMA: &str = "
+CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL);
+CREATE TABLE steps (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL);
+CREATE TABLE pairs (id integer NOT NULL PRIMARY KEY, run_id integer, step_id bigint);
+CREATE TABLE bills (id integer NOT NULL PRIMARY KEY, run_id integer);
+CREATE TABLE files (id integer NOT NULL PRIMARY KEY, step_id integer, bill_id integer);
+INSERT INTO runs (id, state, ended) VALUES
+    (1, 'done', '2025-01-01 00:00:00'), (2, 'done', '2025-01-02 00:00:00'), (3, 'done', '2025-01-03 00:00:00'),
+    (4, 'done', '2025-01-04 00:00:00'), (5, 'running', NULL);
+INSERT INTO steps (id, run_id) VALUES (10, 1), (20, 2), (30, 3), (40, 4), (50, 5)";
+
+fn armed(dialect: Dialect, with: &str, rows: &str) -> Installation {
+    let spec = SPEC.replace("steps.id\"] }", &format!("steps.id\"]{with} }}"));
+    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(&spec));
+    installation.arm();
+    installation.execute(rows);
+    installation
+}
+
+fn left(installation: &mut Installation, table: &str) -> Vec<String> {
+    installation.texts(&format!("SELECT id FROM {table} ORDER BY id"))
+}
+
+/// What preview, a dry run and a run say, which is the same.
+fn cleaned(installation: &mut Installation) -> (Value, Value) {
+    let documents = [
+        installation.preview(json!({})),
+        installation.run(json!({"dry_run": true})),
+        installation.run(json!({})),
+    ];
+    let [preview, dry, run] = documents.map(|document| {
+        let document = document.expect("a document");
+        let rule = &document["rules"][0];
+        (rule["tables"].clone(), rule["skipped"].clone())
+    });
+    assert_eq!((&preview, &dry), (&run, &run));
+    run
+}
+
+fn by_default_a_row_goes_with_all_of_its_parents(dialect: Dialect) {
+    // Of run 1 and a step of the running one; of run 2 and one of run 3, on hold; of run 4 alone, whose other parent is none.
+    let rows = "INSERT INTO pairs (id, run_id, step_id) VALUES (1, 1, 50), (2, 2, 30), (3, 4, 40), (4, 0, 40), (5, 4, 99), (6, 4, NULL)";
+    let mut installation = armed(dialect, "", rows);
+    let hold = json!({"rule": "runs", "key": 3, "reason": "audit"});
+    installation.set_hold(hold).expect("a hold");
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 1, "steps": 1, "pairs": 4, "files": 0})
+    );
+    assert_eq!(skipped, json!({"HELD": 1, "SHARED_MEMBER": 2}));
+    assert_eq!(left(&mut installation, "runs"), ["1", "2", "3", "5"]);
+    assert_eq!(left(&mut installation, "pairs"), ["1", "2"]);
+    // Nor does whoever names one of two take the other along.
+    for (key, why) in [(1, "SHARED_MEMBER"), (2, "SHARED_MEMBER"), (3, "HELD")] {
+        let purge = installation.call("purge", json!({"key": [key]}));
+        let purge = purge.expect("a purge");
+        assert_eq!(purge["refused"], json!({key.to_string(): why}), "{purge}");
+    }
+    assert_eq!(left(&mut installation, "runs"), ["1", "2", "3", "5"]);
+    installation.execute("DELETE FROM W.hold");
+    installation
+        .execute("UPDATE runs SET state = 'done', ended = '2025-01-05 00:00:00' WHERE id = 5");
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 4, "steps": 4, "pairs": 2, "files": 0})
+    );
+    assert_eq!(skipped, json!({}));
+}
+
+fn with_any_a_row_goes_with_the_first_of_them(dialect: Dialect) {
+    let rows = "INSERT INTO pairs (id, run_id, step_id) VALUES (1, 1, 50), (2, 5, 30), (3, 5, 50)";
+    let mut installation = armed(dialect, ", with = \"any\"", rows);
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 4, "steps": 4, "pairs": 2, "files": 0})
+    );
+    assert_eq!(skipped, json!({}));
+    assert_eq!(left(&mut installation, "pairs"), ["3"]);
+}
+
+fn families_that_share_a_row_go_together_in_the_smallest_batch(dialect: Dialect) {
+    // A chain: each of them with the next.
+    let rows = "INSERT INTO pairs (id, run_id, step_id) VALUES (1, 1, 20), (2, 3, 20), (3, 3, 40)";
+    let mut installation = armed(dialect, ", with = \"all\"", rows);
+    let (tables, _) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 4, "steps": 4, "pairs": 3, "files": 0})
+    );
+    let batches = "SELECT batches FROM W.run_rule ORDER BY run_id DESC LIMIT 1";
+    assert_eq!(installation.number(batches), 1);
+    assert_eq!(left(&mut installation, "runs"), ["5"]);
+}
+
+fn a_parent_that_no_rule_takes_keeps_the_family(dialect: Dialect) {
+    let rows = "INSERT INTO bills (id, run_id) VALUES (7, 5);
+        INSERT INTO files (id, step_id, bill_id) VALUES (1, 10, 7), (2, 20, 8), (3, 30, NULL), (4, NULL, 7)";
+    let mut installation = armed(dialect, "", rows);
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 3, "steps": 3, "files": 2, "pairs": 0})
+    );
+    assert_eq!(skipped, json!({"REFERENCED": 1}));
+    assert_eq!(left(&mut installation, "files"), ["1", "4"]);
+    installation.execute("DELETE FROM bills");
+    let (tables, _) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 1, "steps": 1, "files": 1, "pairs": 0})
+    );
+    assert_eq!(left(&mut installation, "files"), ["4"]);
+}

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::timed::Roots;
-use super::{escaped, home};
+use super::{escaped, home, via};
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};
 
@@ -364,21 +364,11 @@ impl<'a> Adopter<'a> {
             for edge in
                 edges.filter(|edge| edge.parent == member.table && edge.action == Action::Delete)
             {
-                let same: Vec<String> = edge
-                    .pairs()
-                    .map(|(column, named)| {
-                        format!(
-                            "t.{} = r.{}",
-                            self.dialect.ident(&named.name),
-                            self.dialect.ident(&column.name)
-                        )
-                    })
-                    .collect();
                 ways.push(WayView {
                     why: escaped(self.dialect, &format!("{}.{}", table.name, edge.columns())),
                     joins: self.joins(own, referrer, "r"),
                     names: format!("r.{}", self.dialect.ident(&edge.column.name)),
-                    on: same.join(" AND "),
+                    on: via::named_by(edge, self.dialect, "t", "r"),
                     table: self.qualified(referrer.table),
                     family: referrer
                         .family

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{RuleView, escaped, home, id_type, key_pattern, least_key, local, within_range};
+use super::{RuleView, escaped, home, id_type, key_pattern, least_key, local, via, within_range};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Source, Stamp, TableId, Timed};
@@ -498,16 +498,6 @@ impl<'a> Finder<'a> {
                         alias: "r",
                         on: rows.on.clone(),
                     });
-                    let same: Vec<String> = edge
-                        .pairs()
-                        .map(|(column, named)| {
-                            format!(
-                                "t.{} = r.{}",
-                                self.dialect.ident(&named.name),
-                                self.dialect.ident(&column.name)
-                            )
-                        })
-                        .collect();
                     found.push(ChangeView {
                         why: format!(
                             "What these rows name in {}.{}.",
@@ -517,7 +507,7 @@ impl<'a> Finder<'a> {
                         joins,
                         on: format!(
                             "{}{}",
-                            same.join(" AND "),
+                            via::named_by(edge, self.dialect, "t", "r"),
                             family.as_deref().unwrap_or_default()
                         ),
                     });

@@ -46,6 +46,15 @@ pub(super) fn same(edge: &Edge, dialect: Dialect, child: &str, parent: &str) -> 
     compare(&pairs(edge, dialect), child, parent)
 }
 
+/// The same, with the parent's columns first.
+pub(super) fn named_by(edge: &Edge, dialect: Dialect, parent: &str, child: &str) -> String {
+    let swapped: Vec<(String, String)> = pairs(edge, dialect)
+        .into_iter()
+        .map(|(column, named)| (named, column))
+        .collect();
+    compare(&swapped, parent, child)
+}
+
 fn pairs(edge: &Edge, dialect: Dialect) -> Vec<(String, String)> {
     edge.pairs()
         .map(|(column, named)| (dialect.ident(&column.name), dialect.ident(&named.name)))

@@ -5,26 +5,6 @@
 (CONVERT({{ a }} USING utf8mb4) COLLATE utf8mb4_bin = {{ b }} OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT({{ a }} USING utf8mb4) COLLATE utf8mb4_general_ci = {{ b }})
 {%- endmacro same_table -%}
 
-{#- The tables that are new since v_names, or were made anew, and have the columns of table t. -#}
-{% macro lookalike(schema_literal) -%}
-SELECT o.table_name
-FROM information_schema.tables AS o
-WHERE o.table_schema = {{ schema_literal }}
-  AND o.table_name <> t.table_name
-  AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
-  AND (
-      SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-      FROM information_schema.columns AS c
-      WHERE c.table_schema = {{ schema_literal }}
-        AND c.table_name = o.table_name
-  ) = (
-      SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-      FROM information_schema.columns AS c
-      WHERE c.table_schema = {{ schema_literal }}
-        AND c.table_name = t.table_name
-  )
-{%- endmacro lookalike -%}
-
 {#- The foreign keys of other databases that act on the tables whose rows go, into o_keys. -#}
 {% macro keys_beside(schema_literal, going) -%}
 SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule) ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'), '')
@@ -429,19 +409,31 @@ BEGIN
     DECLARE v_now    longtext;
     SET SESSION group_concat_max_len = 67108864;
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM {{ control }}.catalog_state AS s WHERE s.run_id = p_run;
-    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
-    INTO o_reason
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = {{ schema_literal }}
-      AND t.table_name IN (
+    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    WITH made AS (
+        SELECT
+            t.table_name AS name,
+            GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            MAX(
+                t.table_name IN (
 {%- for shape in shapes %}
-          {{ shape.table }}{% if not loop.last %},{% endif %}
+                    {{ shape.table }}{% if not loop.last %},{% endif %}
 {%- endfor %}
-      )
-      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
-      AND EXISTS (
-          {{ self::lookalike(schema_literal=schema_literal) | indent(prefix="          ") }}
-      );
+                )
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+            ) AS differs,
+            MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
+        FROM information_schema.tables AS t
+        JOIN information_schema.columns AS c ON c.table_schema = {{ schema_literal }} AND c.table_name = t.table_name
+        WHERE t.table_schema = {{ schema_literal }}
+        GROUP BY t.table_name
+    )
+    SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM made AS t
+    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    WHERE t.differs
+      AND o.is_new;
     IF o_reason IS NULL THEN
         CALL {{ control }}.catalog_shapes(v_now);
         IF NOT v_now <=> v_shapes THEN

@@ -17,7 +17,7 @@ use crate::rig::{self, Database, W};
 use crate::support::effort::first_seed;
 use crate::support::history::{Client, History, joined, refused};
 use crate::support::installation::violations;
-use crate::support::patience::until;
+use crate::support::patience::{despite_cancels, until};
 
 tests! {
     within: [stops::tests],
@@ -97,8 +97,8 @@ fn a_cancelled_run_leaves_no_half_family_and_no_lock(dialect: Dialect) -> Result
         refused(answer, session.either("57014", "70100"))?;
         client.check_whole()?;
         // Between two batches nothing can catch it, and MySQL's handlers never do: the session says itself that it is over.
-        session.execute("ROLLBACK")?;
-        session.execute(session.either("SELECT W.reap()", "CALL W.reap()"))?;
+        despite_cancels(|| session.execute("ROLLBACK"))?;
+        despite_cancels(|| session.execute(session.either("SELECT W.reap()", "CALL W.reap()")))?;
         client.check_whole()?;
         client.check_unlocked()?;
         let status = client.texts(&format!("SELECT status FROM W.run WHERE run_id = {run}"))?;
@@ -206,7 +206,7 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
         }
         let (mut session, answer) = joined(runner)?;
         refused(answer, session.either("57014", "70100")).context(round.clone())?;
-        session.execute("COMMIT")?;
+        despite_cancels(|| session.execute("COMMIT"))?;
         drop(session);
         until_unlocked(&mut client)?;
         client.stop_no_more(table)?;

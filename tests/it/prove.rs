@@ -21,7 +21,7 @@ use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
-use crate::{airflow, single, unarchive, workers};
+use crate::{airflow, several, single, unarchive, workers};
 use defects::DEFECTS;
 
 tests! {
@@ -127,6 +127,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         workers::graph(Shared::Closed),
         airflow::graph(),
         unarchive::graph(),
+        several::graph(""),
     ];
     for dialect in DIALECTS {
         let bundles: Vec<_> = graphs

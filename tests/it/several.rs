@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -48,9 +49,13 @@ INSERT INTO runs (id, state, ended) VALUES
     (4, 'done', '2025-01-04 00:00:00'), (5, 'running', NULL);
 INSERT INTO steps (id, run_id) VALUES (10, 1), (20, 2), (30, 3), (40, 4), (50, 5)";
 
+pub(crate) fn graph(with: &str) -> Graph {
+    let with = format!("steps.id\"]{with} }}");
+    graph_of(&SPEC.replace("steps.id\"] }", &with))
+}
+
 fn armed(dialect: Dialect, with: &str, rows: &str) -> Installation {
-    let spec = SPEC.replace("steps.id\"] }", &format!("steps.id\"]{with} }}"));
-    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(&spec));
+    let mut installation = Installation::of(dialect, SCHEMA, &graph(with));
     installation.arm();
     installation.execute(rows);
     installation

@@ -463,7 +463,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_cases.replaced;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body c9e08f83e65d]'
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body 91590b575032]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -472,44 +472,41 @@ BEGIN
     DECLARE v_now    longtext;
     SET SESSION group_concat_max_len = 67108864;
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM windrow_camunda7_cases.catalog_state AS s WHERE s.run_id = p_run;
-    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
+    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    WITH made AS (
+        SELECT
+            t.table_name AS name,
+            GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            MAX(
+                t.table_name IN (
+                    'ACT_GE_BYTEARRAY',
+                    'ACT_HI_ATTACHMENT',
+                    'ACT_HI_CASEACTINST',
+                    'ACT_HI_CASEINST',
+                    'ACT_HI_COMMENT',
+                    'ACT_HI_DEC_IN',
+                    'ACT_HI_DEC_OUT',
+                    'ACT_HI_DECINST',
+                    'ACT_HI_DETAIL',
+                    'ACT_HI_IDENTITYLINK',
+                    'ACT_HI_OP_LOG',
+                    'ACT_HI_TASKINST',
+                    'ACT_HI_VARINST'
+                )
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+            ) AS differs,
+            MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
+        FROM information_schema.tables AS t
+        JOIN information_schema.columns AS c ON c.table_schema = 'camunda7' AND c.table_name = t.table_name
+        WHERE t.table_schema = 'camunda7'
+        GROUP BY t.table_name
+    )
+    SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
     INTO o_reason
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = 'camunda7'
-      AND t.table_name IN (
-          'ACT_GE_BYTEARRAY',
-          'ACT_HI_ATTACHMENT',
-          'ACT_HI_CASEACTINST',
-          'ACT_HI_CASEINST',
-          'ACT_HI_COMMENT',
-          'ACT_HI_DEC_IN',
-          'ACT_HI_DEC_OUT',
-          'ACT_HI_DECINST',
-          'ACT_HI_DETAIL',
-          'ACT_HI_IDENTITYLINK',
-          'ACT_HI_OP_LOG',
-          'ACT_HI_TASKINST',
-          'ACT_HI_VARINST'
-      )
-      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
-      AND EXISTS (
-          SELECT o.table_name
-          FROM information_schema.tables AS o
-          WHERE o.table_schema = 'camunda7'
-            AND o.table_name <> t.table_name
-            AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
-            AND (
-                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-                FROM information_schema.columns AS c
-                WHERE c.table_schema = 'camunda7'
-                  AND c.table_name = o.table_name
-            ) = (
-                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-                FROM information_schema.columns AS c
-                WHERE c.table_schema = 'camunda7'
-                  AND c.table_name = t.table_name
-            )
-      );
+    FROM made AS t
+    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    WHERE t.differs
+      AND o.is_new;
     IF o_reason IS NULL THEN
         CALL windrow_camunda7_cases.catalog_shapes(v_now);
         IF NOT v_now <=> v_shapes THEN

@@ -451,7 +451,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.replaced;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body 0a88c4b2a706]'
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is. [body c19a7291ff2c]'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -460,42 +460,39 @@ BEGIN
     DECLARE v_now    longtext;
     SET SESSION group_concat_max_len = 67108864;
     SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM windrow_dolphinscheduler.catalog_state AS s WHERE s.run_id = p_run;
-    SELECT MIN(CONCAT('table ', t.table_name, ' is another one, put in the place of the one that was there'))
+    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    WITH made AS (
+        SELECT
+            t.table_name AS name,
+            GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            MAX(
+                t.table_name IN (
+                    't_ds_alert',
+                    't_ds_alert_send_status',
+                    't_ds_command',
+                    't_ds_error_command',
+                    't_ds_relation_sub_workflow',
+                    't_ds_relation_workflow_instance',
+                    't_ds_serial_command',
+                    't_ds_task_group_queue',
+                    't_ds_task_instance',
+                    't_ds_task_instance_context',
+                    't_ds_workflow_instance'
+                )
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+            ) AS differs,
+            MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
+        FROM information_schema.tables AS t
+        JOIN information_schema.columns AS c ON c.table_schema = 'dolphinscheduler' AND c.table_name = t.table_name
+        WHERE t.table_schema = 'dolphinscheduler'
+        GROUP BY t.table_name
+    )
+    SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
     INTO o_reason
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = 'dolphinscheduler'
-      AND t.table_name IN (
-          't_ds_alert',
-          't_ds_alert_send_status',
-          't_ds_command',
-          't_ds_error_command',
-          't_ds_relation_sub_workflow',
-          't_ds_relation_workflow_instance',
-          't_ds_serial_command',
-          't_ds_task_group_queue',
-          't_ds_task_instance',
-          't_ds_task_instance_context',
-          't_ds_workflow_instance'
-      )
-      AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
-      AND EXISTS (
-          SELECT o.table_name
-          FROM information_schema.tables AS o
-          WHERE o.table_schema = 'dolphinscheduler'
-            AND o.table_name <> t.table_name
-            AND LOCATE(CONCAT('|', o.table_name, ' ', COALESCE(o.create_time, ''), '|'), v_names) = 0
-            AND (
-                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-                FROM information_schema.columns AS c
-                WHERE c.table_schema = 'dolphinscheduler'
-                  AND c.table_name = o.table_name
-            ) = (
-                SELECT GROUP_CONCAT(c.column_name ORDER BY c.column_name)
-                FROM information_schema.columns AS c
-                WHERE c.table_schema = 'dolphinscheduler'
-                  AND c.table_name = t.table_name
-            )
-      );
+    FROM made AS t
+    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    WHERE t.differs
+      AND o.is_new;
     IF o_reason IS NULL THEN
         CALL windrow_dolphinscheduler.catalog_shapes(v_now);
         IF NOT v_now <=> v_shapes THEN

@@ -16,7 +16,7 @@ use windrow::render;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::database::{self, Database};
-use super::patience::until;
+use super::patience::{despite_cancels, until};
 use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
 use super::{defect, effort};
@@ -285,7 +285,7 @@ impl Installation {
         }
         let (mut session, answer) = runner.join().expect("no panic");
         assert!(answer.is_err(), "{round}: it survived");
-        session.execute("COMMIT").expect("a commit");
+        despite_cancels(|| session.execute("COMMIT")).expect("a commit");
         drop(session);
         self.until_gone(number);
     }

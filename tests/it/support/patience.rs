@@ -21,3 +21,18 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Resu
     }
     Ok(())
 }
+
+/// Executes what the last cancel of the call before may meet, as it comes late.
+pub(crate) fn despite_cancels(mut execute: impl FnMut() -> Result<()>) -> Result<()> {
+    until("a statement that no cancel meets", || match execute() {
+        Err(error) if is_cancelled(&error) => Ok(false),
+        done => done.map(|()| true),
+    })
+}
+
+fn is_cancelled(error: &anyhow::Error) -> bool {
+    let said = format!("{error:#}");
+    ["SQLSTATE 57014", "SQLSTATE 70100"]
+        .iter()
+        .any(|state| said.contains(state))
+}

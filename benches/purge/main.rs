@@ -4,7 +4,7 @@
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
 //! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
-//! guard, camunda, airflow, scale).
+//! guard, catalog, camunda, airflow, scale).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.

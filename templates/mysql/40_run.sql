@@ -374,7 +374,8 @@ CREATE PROCEDURE {{ control }}.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body @body@]'
 BEGIN
-    DECLARE v_days bigint;
+    DECLARE v_days  bigint;
+    DECLARE v_ended longtext;
 {%- if workers > 1 %}
     -- The end of a run writes to what is everybody's: one at a time.
     SET SESSION innodb_lock_wait_timeout = 600;
@@ -388,11 +389,16 @@ BEGIN
 {%- if archives %}
     CALL {{ control }}.archive_keep(v_days);
 {%- endif %}
-    DELETE s
+    -- Read first, without a lock: a join would wait for the row of a run that is at work{% if workers > 1 %}, which may wait for this one{% endif %}.
+    SELECT JSON_ARRAYAGG(s.run_id)
+    INTO v_ended
     FROM {{ control }}.catalog_state AS s
     LEFT JOIN {{ control }}.run AS r ON r.run_id = s.run_id AND r.status = 'running'
     WHERE s.run_id > 0
       AND r.run_id IS NULL;
+    DELETE s
+    FROM JSON_TABLE(COALESCE(v_ended, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN {{ control }}.catalog_state AS s ON s.run_id = e.run_id;
     DELETE b
     FROM {{ control }}.run AS r
     JOIN {{ control }}.run_backlog AS b ON b.run_id = r.run_id

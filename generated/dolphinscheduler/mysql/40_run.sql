@@ -348,9 +348,10 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_end;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_end(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body d373573f12fd]'
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days. [body d7480b261a77]'
 BEGIN
-    DECLARE v_days bigint;
+    DECLARE v_days  bigint;
+    DECLARE v_ended longtext;
     UPDATE windrow_dolphinscheduler.run AS r
     SET r.status = CASE
             WHEN p_reason LIKE 'error %' THEN 'failed'
@@ -368,11 +369,16 @@ BEGIN
     -- The ledger keeps itself small; what it counted stays in the metrics.
     CALL windrow_dolphinscheduler.tally_up();
     CALL windrow_dolphinscheduler.setting_of('workflow_instances', 'ledger_days', v_days);
-    DELETE s
+    -- Read first, without a lock: a join would wait for the row of a run that is at work.
+    SELECT JSON_ARRAYAGG(s.run_id)
+    INTO v_ended
     FROM windrow_dolphinscheduler.catalog_state AS s
     LEFT JOIN windrow_dolphinscheduler.run AS r ON r.run_id = s.run_id AND r.status = 'running'
     WHERE s.run_id > 0
       AND r.run_id IS NULL;
+    DELETE s
+    FROM JSON_TABLE(COALESCE(v_ended, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN windrow_dolphinscheduler.catalog_state AS s ON s.run_id = e.run_id;
     DELETE b
     FROM windrow_dolphinscheduler.run AS r
     JOIN windrow_dolphinscheduler.run_backlog AS b ON b.run_id = r.run_id

@@ -85,10 +85,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "swapped-table",
         what: "a table that was put in the place of another passes for it",
         postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
-        mysql: &[edit(
-            "o.table_name <> t.table_name",
-            "o.table_name <> o.table_name",
-        )],
+        mysql: &[edit("o.name <> t.name", "false")],
         noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
     },
     Defect {
@@ -298,7 +295,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "FROM (SELECT * FROM D.\"t_ds_command\" LIMIT 0) AS t1",
         )],
         mysql: &[edit(
-            "STRAIGHT_JOIN D.`t_ds_command` AS t1 ON t1.`workflow_instance_id` = m.id;",
+            "STRAIGHT_JOIN D.`t_ds_command` AS t1 ON t1.`workflow_instance_id` = m.id AND m.id <> 0;",
             "STRAIGHT_JOIN D.`t_ds_command` AS t1 ON t1.`workflow_instance_id` = m.id AND 1 = 0;",
         )],
         noticed_by: &[KEYED],

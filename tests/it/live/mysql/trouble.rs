@@ -59,6 +59,11 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
         finish(child).expect(2, &["what was committed stays"]);
         // A client that is killed cannot cancel: the server finds out by itself.
         let mut child = spawn(&server.url, "run SPEC --no-estimate");
+        // The ledger calls the killed one running until the next one begins.
+        let is_next = format!(
+            "SELECT COUNT(*) FROM {W}.run WHERE status = 'running' AND backend_pid <> {id}"
+        );
+        wait("the next run", || server.number(&is_next) > 0);
         server.wait_for_batches();
         child.kill().expect("a child to kill");
         child.wait().expect("it is gone");

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness;
 
@@ -50,6 +51,11 @@ pub(crate) fn seeds(
 /// A size of `make test`, or a larger one of `make prove`.
 pub(crate) fn size<T>(test: T, proof: T) -> T {
     if is_proof() { proof } else { test }
+}
+
+/// The servers of a story in which both hear the same: one of them in `make test`, both in `make prove`.
+pub(crate) fn flavours(in_test: Flavour) -> Vec<Flavour> {
+    size(vec![in_test], Flavour::ALL.to_vec())
 }
 
 /// How many times as much is looked at as in `make test`.

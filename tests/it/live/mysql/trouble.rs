@@ -6,6 +6,7 @@ use super::super::{PASSWORD, Said, W, at, finish, interrupt, spawn, wait, windro
 use super::Server;
 
 use crate::harness::tests;
+use crate::support::effort::flavours;
 
 tests! {
     on_several: [
@@ -18,7 +19,7 @@ tests! {
 }
 
 fn an_interrupt_ends_the_run_and_the_next_goes_on() {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mysql) {
         let mut server = Server::history(flavour);
         server.slow();
         let child = spawn(&server.url, "run SPEC --no-estimate --output json");
@@ -73,7 +74,7 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
 }
 
 fn half_an_installation_is_told_and_gone_over() {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let mut server = Server::bare(flavour);
         // What cannot be made stands in the way of what comes after.
         server.sql(&format!(
@@ -138,7 +139,7 @@ fn who_may_not_is_told_what_it_takes() {
 }
 
 fn two_installations_do_not_meet() {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let mut server = Server::bare(flavour);
         server.sql(&format!(
             "DO GET_LOCK(CONCAT('windrow install ', LEFT(SHA2('{W}', 256), 40)), 0)"

@@ -7,6 +7,7 @@ use windrow::sandbox::{self, Postgres};
 
 use super::windrow;
 use crate::harness::tests;
+use crate::support::effort::flavours;
 
 tests! {
     on_several: [
@@ -127,7 +128,7 @@ fn installations_over_the_same_tables_know_of_each_other() {
         .execute(camunda7::SCHEMA_724)
         .expect("the schema loads");
     check(&url, Box::new(|sql| texts(&mut *session, sql)));
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let server = Mysql::start(&Settings {
             events: true,
             ..Settings::new(flavour)

@@ -1,7 +1,7 @@
 //! Where the plan and a dialect meet: views for the templates, and the files that come of them. The only file that
 //! names `tera`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
@@ -445,7 +445,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
-    view.shadows = shadows(graph, &view, &draft, dialect);
+    view.shadows = shadows(graph, &draft, dialect);
     view.constraints = made(&draft, "create constraint ")
         .map(|(name, _)| dialect.text(name))
         .collect();
@@ -559,18 +559,14 @@ fn made<'a>(draft: &'a [File], verb: &'a str) -> impl Iterator<Item = (&'a str, 
 
 /// The tables and views that the routines of MySQL and MariaDB read: those of the control database, and all of the
 /// application that the spec names.
-fn shadows(graph: &Graph, view: &SpecView, draft: &[File], dialect: Dialect) -> Vec<String> {
+fn shadows(graph: &Graph, draft: &[File], dialect: Dialect) -> Vec<String> {
     let made = ["create table ", "create view "]
         .into_iter()
         .flat_map(|verb| made(draft, verb));
     let tables = graph.tables.iter().map(|table| &table.name);
-    let singles = view.rules.iter().filter_map(|rule| rule.single.as_ref());
     let mut names: Vec<String> = tables
         .map(|name| dialect.qualified(home(graph, dialect), name))
-        .chain(view.definitions.iter().map(|it| it.table.clone()))
-        .chain(view.referring.iter().cloned())
-        .chain(singles.flat_map(|single| single.references.iter().cloned()))
-        .chain(view.throttles.heartbeat.iter().map(|it| it.table.clone()))
+        .chain(looked_into(graph, &[], dialect))
         .chain(made.map(|(name, _)| name.to_owned()))
         .collect();
     names.sort();
@@ -1838,7 +1834,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
             .collect(),
-        looked_into: looked_into(graph, &tables, dialect),
+        looked_into: looked_into(graph, &tables, dialect).map(|name| dialect.text(&name)).collect(),
         roots: roots
             .iter()
             .map(|(id, column)| (&graph.table(*id).name, column))
@@ -1951,8 +1947,12 @@ fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
     names
 }
 
-/// The tables and views of others that the routines read and no more, qualified, as literals.
-fn looked_into(graph: &Graph, tables: &[TableId], dialect: Dialect) -> Vec<String> {
+/// The tables of others that the routines read and no more, qualified, without those in `tables`.
+fn looked_into(
+    graph: &Graph,
+    tables: &[TableId],
+    dialect: Dialect,
+) -> impl Iterator<Item = String> {
     let definitions = graph.rules.iter().flat_map(Rule::definitions);
     let singles = graph.rules.iter().filter_map(|rule| rule.single.as_ref());
     let names = definitions
@@ -1961,16 +1961,11 @@ fn looked_into(graph: &Graph, tables: &[TableId], dialect: Dialect) -> Vec<Strin
         .chain(singles.flat_map(single::references));
     let home = home(graph, dialect);
     let heartbeat = settings::throttles(graph, dialect, home).heartbeat;
-    let mut found: Vec<String> = names
+    let found: BTreeSet<String> = names
         .map(|name| dialect.qualified(home, name))
         .chain(heartbeat.map(|it| it.table))
-        // Their bodies are compared with what was installed.
-        .chain((dialect == Dialect::Mariadb).then(|| dialect.qualified("mysql", "proc")))
-        .map(|name| dialect.text(&name))
         .collect();
-    found.sort();
-    found.dedup();
-    found
+    found.into_iter()
 }
 
 /// A window as the columns of a row, all literals.

@@ -46,6 +46,10 @@ SET @windrow_statement = (
         SELECT {{ name }}, '', ''
         UNION ALL
 {%- endfor %}
+{%- if maria %}
+        SELECT '`mysql`.`proc`', '', ''
+        UNION ALL
+{%- endif %}
         SELECT '', '', ''
     ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}

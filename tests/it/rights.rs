@@ -167,10 +167,9 @@ fn statement(installation: &Installation, text: &str) -> String {
 }
 
 /// While other tests grant rights to other roles, MySQL has sometimes denied a call that a role allows, once for as long as
-/// somebody asked: what the session remembers of its roles is wrong then, and may be what the server remembers for all who
-/// have them, until both are told to take them anew. What is really denied stays so.
+/// somebody asked: what the session remembers of its roles is wrong then, until it is told to take them anew. What is
+/// really denied stays so.
 fn patiently<T>(
-    installation: &Installation,
     session: &mut Session,
     mut attempt: impl FnMut(&mut Session) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -178,7 +177,6 @@ fn patiently<T>(
         match attempt(session) {
             Err(error) if format!("{error:#}").contains("error 1370") => {
                 std::thread::sleep(std::time::Duration::from_millis(100));
-                installation.connect().execute("FLUSH PRIVILEGES")?;
                 session.execute("SET ROLE DEFAULT")?;
             }
             answer => return answer,
@@ -190,8 +188,7 @@ fn patiently<T>(
 fn all_work(installation: &Installation, session: &mut Session, texts: &[&str]) {
     for text in texts {
         let statement = statement(installation, text);
-        if let Err(error) = patiently(installation, session, |session| session.execute(&statement))
-        {
+        if let Err(error) = patiently(session, |session| session.execute(&statement)) {
             panic!("{statement}: {error:#}");
         }
     }
@@ -311,7 +308,7 @@ fn fill(installation: &mut Installation) -> World {
 }
 
 fn ask(installation: &Installation, session: &mut Session, routine: &str, options: Value) -> Value {
-    patiently(installation, session, |session| {
+    patiently(session, |session| {
         call(
             session,
             installation.dialect,
@@ -464,7 +461,7 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
         ),
         ("run", json!({"as_of": "2999-01-01"})),
     ] {
-        let answer = patiently(&installation, &mut olga, |olga| {
+        let answer = patiently(&mut olga, |olga| {
             call(olga, dialect, &installation.control, routine, &options)
         });
         let error = format!("{:#}", answer.expect_err(routine));
